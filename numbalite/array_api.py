@@ -151,7 +151,7 @@ def __getattr__(name: str) -> Any:
         # NumPy's namespace uses scalar types, too, because np.dtype("float64") == None is true.
         found: Any = _DTYPES[name].type
     elif name in _FUNCTIONS and not hasattr(np, name):  # NumPy before 2.1 and 2.2
-        found = dispatch.newer(name)
+        found = dispatch.newer_function(name)
     elif name in _FUNCTIONS or name in _CONSTANTS or name in _EXTENSIONS:
         found = getattr(cuda, name)
     else:

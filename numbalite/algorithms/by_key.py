@@ -137,11 +137,11 @@ class ReduceByKey(Operation):
         plan, _ = plans.packed_plan(schedule, [], dims, itemsize=value.itemsize)
         statuses = out_keys
         if tiles > 1:
-            words = 1 + plans.statuses_of(1, tiles) * -(-pair // 4)
+            words = 1 + plans.status_count(1, tiles) * -(-pair // 4)
             statuses = _core.device_empty((2 * words,), np.dtype("u4"), "C")
             statuses._fill(np.array(0, "u4"), stream or None)
         kernel = self._loops.loop(schedule.kind, key.dtype, value.dtype, counter)
-        firsts = map(operands.first_of, (key, value))
+        firsts = map(operands.from_first_element, (key, value))
         kernel[tiles, threads, stream](plan, *firsts, out_values, statuses, out_keys, count)
 
 

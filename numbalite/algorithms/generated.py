@@ -69,7 +69,9 @@ class Generated:
             word: t.cxx if isinstance(t, types.Type) else str(t) for word, t in given.items()
         }
         builder.write_own(
-            templates.fill(template, call=element.call(called, namespace, arguments), **spelled)
+            templates.fill(
+                template, call=element.call_text(called, namespace, arguments), **spelled
+            )
         )
         source = builder.source(called.definition, options, [*kernels], suffix=f"_{template}")
         images = Images(source, explainer(called, f"{function.name}({dtype})"))

@@ -83,7 +83,7 @@ class Histogram(Operation):
         self.bins = operator.index(bins)
         if self.bins < 1:
             raise ValueError(f"cuda.histogram: bins must be positive, not {bins}")
-        self.function = element.operation(
+        self.function = element.operation_function(
             functor, self.parameters, self.called, self.noun, source=source, name=name, args=args,
             options=self.options, frame=sys._getframe(1),
         )  # fmt: skip

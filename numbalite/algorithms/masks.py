@@ -70,7 +70,7 @@ def assign(
 
 
 def _copy_if_overlapping(other, array, stream):
-    return other.copy(stream=stream) if assignment.overlap(other, array) else other
+    return other.copy(stream=stream) if assignment.may_overlap(other, array) else other
 
 
 def _on_device_of(mask, array):

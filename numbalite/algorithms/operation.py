@@ -54,7 +54,7 @@ def of_numpy(called: str, given: tuple, named: dict[str, Any]) -> Any:
             f"{called} requires an operation and returns a function: {called}(...)(x). "
             f"np.{numpys}(x) accepts the array itself"
         )
-    return dispatch.find(getattr(np, name))
+    return dispatch.find_function(getattr(np, name))
 
 
 class Operation:
@@ -70,7 +70,7 @@ class Operation:
         numpys = of_numpy(cls.called, (functor, *more), given)
         if numpys is not None:
             return numpys(*(() if functor is None else (functor, *more)), **given)
-        element.check_alone(cls.called, functor, more)
+        element.check_only_operation(cls.called, functor, more)
         if functor is None and source is None:  # a decorator with options
             return lambda function: cls(function, **given)
         return super().__new__(cls)
@@ -80,7 +80,7 @@ class Operation:
         **given: Any,
     ) -> None:  # fmt: skip
         options = options_.parse(given, self.called)
-        self.function = element.operation(
+        self.function = element.operation_function(
             functor, self.parameters, self.called, self.noun, source=source, name=name, args=args,
             options=options, frame=sys._getframe(1),
         )  # fmt: skip
@@ -170,7 +170,7 @@ class Given:
             (target._address, target.strides, target.dtype)
             == (self.array._address, self.array.strides, self.array.dtype)
         )
-        apart = same or not assign.overlap(self.array, target)
+        apart = same or not assign.may_overlap(self.array, target)
         direct = apart and operands.is_aligned(target)
         return out, target if direct else _core.device_empty(shape, target.dtype, "C")
 
@@ -201,7 +201,7 @@ def output_array(operation: Any, out: Any, like: Any, sources: tuple) -> Any:
         )
     if target.readonly or target.device != like.device:
         raise ValueError(f"{operation.called}: out= is read-only or on another device")
-    shared = any(assign.overlap(target, source) for source in sources)
+    shared = any(assign.may_overlap(target, source) for source in sources)
     if shared or not (operands.is_aligned(target) and target.is_c_contiguous()):
         return _core.device_empty((like.size,), like.dtype, "C")
     return target

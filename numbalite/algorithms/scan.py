@@ -159,7 +159,7 @@ if TYPE_CHECKING:  # the result of calling the class without an operation is a d
 def _initial_bytes(value, dtype):
     """Returns the initial value as bytes."""
     if dtype.names is None:
-        return reduction.initial_of(value, dtype, "cuda.scan", "initial").tobytes()
+        return reduction.initial_array(value, dtype, "cuda.scan", "initial").tobytes()
     if operands.is_on_device(value):
         value = operands.device_view(value).copy_to_host()
     return np.array(value, dtype).tobytes()

@@ -90,11 +90,11 @@ def run(
     schedule, plan, wide = _plan(what, array, mask, out, steps)
     dtype, statuses = array.dtype, out
     if schedule.parts > 1 and what != "cover":
-        words = 2 * (1 + 2 * plans.statuses_of(1, schedule.parts))
+        words = 2 * (1 + 2 * plans.status_count(1, schedule.parts))
         statuses = _core.device_empty((words,), _ZERO.dtype, "C")
         statuses._fill(_ZERO, stream or None)
-    first, target = operands.first_of(array), operands.first_of(out)
-    chooses = first if mask is None else operands.first_of(mask)
+    first, target = operands.from_first_element(array), operands.from_first_element(out)
+    chooses = first if mask is None else operands.from_first_element(mask)
     kernel = loops.loop(schedule.kind, dtype, dtype, dtype, mask is not None, wide)
     kernel[schedule.parts, schedule.threads, stream](plan, first, chooses, target, statuses, count)
     if what == "halves" and array.size > 1:

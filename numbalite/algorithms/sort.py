@@ -77,7 +77,7 @@ class Sort:
         numpys = of_numpy(cls.called, (key, *more), given)
         if numpys is not None:
             return numpys(*(() if key is None else (key, *more)), **given)
-        element.check_alone(cls.called, key, more)
+        element.check_only_operation(cls.called, key, more)
         return super().__new__(cls)
 
     def __init__(
@@ -94,7 +94,7 @@ class Sort:
         if key is not None or less is not None:
             parameters = "x" if less is None else "a, b"
             noun = "key" if less is None else "comparison"
-            function = element.operation(
+            function = element.operation_function(
                 key if less is None else less, parameters, self.called, noun,
                 options=options, frame=sys._getframe(1),
             )  # fmt: skip
@@ -169,7 +169,7 @@ class Sort:
         made, dtype = self._kernels_for(x.dtype)
         keys = device_array(x.shape, dtype, stream=stream)
         if x.size:
-            dense = operands.contiguous(x, stream)
+            dense = operands.contiguous_array(x, stream)
             blocks = min(-(-x.size // _THREADS), _MAX_BLOCKS)
             made["nl_keys"][blocks, _THREADS, stream](dense, keys, x.size)
         return keys

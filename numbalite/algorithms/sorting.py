@@ -50,7 +50,7 @@ def rows_of(a: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
 
 def axis_back(rows: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
     """Converts a result for `rows_of` to a contiguous array with the axis at its original position."""
-    return operands.contiguous(_move_axis_back(rows, axis), stream)
+    return operands.contiguous_array(_move_axis_back(rows, axis), stream)
 
 
 def sort(
@@ -72,7 +72,7 @@ def sort(
     rows, is_copy = _rows(a, axis, stream)
     if out is a and not is_copy:
         target = rows
-    elif fits and not assign.overlap(rows, out):
+    elif fits and not assign.may_overlap(rows, out):
         target = out
     else:
         target = rows if is_copy else device_array(rows.shape, a.dtype, stream=stream)
@@ -94,7 +94,7 @@ def _store_result(made, a, out, stream):
         if packed == made.strides or not made.size:
             return made
         out = device_array(a.shape, a.dtype, packed, stream=stream)
-    operands.copy(made, out, stream)
+    operands.copy_elements(made, out, stream)
     return out
 
 
@@ -118,7 +118,7 @@ def argsort(
         radix.sort_rows(how, rows, None, indices, a.size // n, n, stream)
     else:
         indices.fill(0, stream=stream)
-    return operands.contiguous(_move_axis_back(indices, axis), stream)
+    return operands.contiguous_array(_move_axis_back(indices, axis), stream)
 
 
 def fields_of(a: DeviceNDArray, first: Sequence[str] = ()) -> Iterator[DeviceNDArray]:
@@ -159,8 +159,8 @@ def take_along(a: DeviceNDArray, indices: DeviceNDArray, axis: int, stream: Any)
         return device_array(indices.shape, a.dtype, stream=stream)
     sizes = rows.size // rows.shape[-1], rows.shape[-1], 1
     taken = permuting.take(rows, index, sizes, m, True, stream)
-    return operands.contiguous(
-        _move_axis_back(taken._reshaped(index.shape, "C", False), axis), stream
+    return operands.contiguous_array(
+        _move_axis_back(taken._reshaped_view(index.shape, "C", False), axis), stream
     )
 
 
@@ -168,5 +168,5 @@ def axis_of(a: Any, axis: Any) -> tuple[Any, int]:
     """Returns (the array, the axis counted from the front); for axis None, returns all elements as a 1-D
     array."""
     if axis is None:
-        return a._reshaped((a.size,), "C", not a.is_c_contiguous()), 0
+        return a._reshaped_view((a.size,), "C", not a.is_c_contiguous()), 0
     return a, shapes.axis_number(axis, a.ndim)

@@ -17,7 +17,7 @@ from numbalite.compilers.pythonisms import (
 )
 from numbalite.cxx.capture import ascii_name
 from numbalite.cxx.linemap import Text
-from numbalite.cxx.scanner import strip
+from numbalite.cxx.scanner import blank_comments
 from numbalite.errors import CompileError
 from numbalite.types import RECORD_NAMES, Record
 
@@ -333,7 +333,7 @@ def _reported_lines(message, text, with_texts=False):
     """Returns the lines of the user's text that contain errors, joined to one text. String and character
     literals are replaced by blanks, unless `with_texts`."""
     numbers = set(re.findall(rf"{re.escape(text.label)}\((\d+)\): error", message))
-    source = text.value if with_texts else strip(text.value)
+    source = text.value if with_texts else blank_comments(text.value)
     lines = zip(source.split("\n"), text.lines, strict=True)
     return "\n".join(line for line, number in lines if str(number) in numbers)
 
@@ -344,7 +344,7 @@ def _hint_at_lines(log, wrong):
 
 def _about_the_host(log, text, wrong):
     """Yields advice about host code in a complete CUDA program. `wrong` are the lines with errors."""
-    plain = strip(text.value)
+    plain = blank_comments(text.value)
     if _MAIN.search(plain):
         yield _MAIN_HINT
     elif "<<<" in wrong:

@@ -352,7 +352,7 @@ def _check_shared(data, source, unit):
 def _check_constant(data, source):
     """Raises CompileError for more than 64 KiB of __constant__ variables, the limit of a GPU."""
     texts = (source.text, *dict(source.headers).values())
-    found = [v for text in texts if "__constant__" in text for v in scanner.scan(text)[1]]
+    found = [v for text in texts if "__constant__" in text for v in scanner.scan_source(text)[1]]
     names = {variable.name for variable in found if variable.space == "__constant__"}
     last_names = {scanner.last_name(name) for name in names}
     variables = {}
@@ -589,7 +589,7 @@ def _unclosed_bracket_error(source):
     """Returns an error message at the position of an unclosed bracket, because compilers report a later
     position."""
     tokens = scanner.tokenize(source.text)
-    partner = scanner.brackets(tokens)
+    partner = scanner.match_brackets(tokens)
     for at in reversed(range(len(tokens))):
         token = tokens[at]
         if token.kind == "sign" and token.text in ("{", "(", "[") and at not in partner:

@@ -233,7 +233,7 @@ def _lines_by_place(source):
 
 def lines_with_origin(source: str) -> Iterator[tuple[tuple[str, int], str]]:
     """Yields ((file, line), text) of each line of a source with #line directives."""
-    for place, text in zip(linemap.positions(source), source.split("\n"), strict=True):
+    for place, text in zip(linemap.line_positions(source), source.split("\n"), strict=True):
         if place[1]:
             yield place, text
 

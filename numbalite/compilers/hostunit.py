@@ -97,7 +97,7 @@ def _host_table(source):
 
 def _kernel(source, i, kind, attributes, checks):
     name = source.kernels[i]
-    address = scanner.address(name)
+    address = scanner.function_address(name)
     yield f'#line 1 "{END}/{i}"'
     if kind == "sim":
         limits = f"nl_sim_threads_{i}, nl_sim_cluster_{i}" if attributes else "0"
@@ -131,7 +131,7 @@ class _Attributes(NamedTuple):
 def _attributes(text: str, kernels: Sequence[str]) -> Iterator[_Attributes]:
     """Yields the launch bounds and cluster size of each kernel as written in the source. The maximum number
     of threads is "0" if the source does not define it."""
-    scanned = scanner.scan(text)[0]
+    scanned = scanner.scan_source(text)[0]
     similar = {scanner.last_name(found.name): found for found in scanned}
     known = {found.name: found for found in scanned}
     for kernel in kernels:

@@ -75,7 +75,7 @@ def _replace_directive(source, hidden, texts):
         else f"using numbalite::{name};"
         for name in names
     ]
-    if devicelib.header("half") in source.text:
+    if devicelib.header_name("half") in source.text:
         lines += [f"using numbalite::operator{sign};" for sign in _OPERATORS]
     return source.replace(text=source.text.replace(_DIRECTIVE, " ".join(lines), 1))
 

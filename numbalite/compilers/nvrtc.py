@@ -23,7 +23,7 @@ from numbalite.compilers import (
 )
 from numbalite.compilers.image import Image
 from numbalite.cxx import scanner
-from numbalite.cxx.linemap import quote
+from numbalite.cxx.linemap import quote_label
 from numbalite.errors import CompileError, CudaSupportError
 from numbalite.types import describe
 
@@ -115,11 +115,13 @@ def options(source, architecture: str, directories=(), version=(12, 0)) -> list:
 
 def expressions(source) -> tuple:
     """Returns ({name: expression that returns its symbol}, {name: expression that describes its types})."""
-    symbols = {name: scanner.address(name, name) for name in source.kernels}
+    symbols = {name: scanner.function_address(name, name) for name in source.kernels}
     symbols.update((name, f"&{name}") for name in source.variables)
     if not source.describe:
         return symbols, {}
-    texts = {name: describe.kernel_expression(scanner.address(name)) for name in source.kernels}
+    texts = {
+        name: describe.kernel_expression(scanner.function_address(name)) for name in source.kernels
+    }
     texts.update((name, describe.variable_expression(name)) for name in source.variables)
     return symbols, texts
 
@@ -134,7 +136,7 @@ def _unit_text(source, describes):
     text = _MARKED_LAMBDA.sub(lambda m: " " * len(m[0]), source.text)
     first = '#include "numbalite/describe.cuh"\n' if describes else ""
     first += "#include <cuda_device_runtime_api.h>\n" if source.launches else ""
-    return f'{first}#line 1 "{quote(source.name)}"\n{text}' if first else text
+    return f'{first}#line 1 "{quote_label(source.name)}"\n{text}' if first else text
 
 
 def _code(result, kind):

@@ -82,7 +82,7 @@ def readable(found, source, text: str, directories=()) -> list[str]:
 def _expression_errors(found, source):
     """Reports each name expression that failed once, by its kernel or variable."""
     kept = []
-    meant = {scanner.address(name): name for name in source.kernels if name.endswith(")")}
+    meant = {scanner.function_address(name): name for name in source.kernels if name.endswith(")")}
     # NVRTC 12.0 and 12.1 list the name expressions after all of the causes, in the same order.
     old = iter(m[1].replace(" ", "") for m in map(_OLD_EXPRESSION.search, found) if m)
     for message in found:

@@ -27,7 +27,7 @@ import re
 from _thread import allocate_lock
 
 from numbalite.compilers import cache, folders, headers
-from numbalite.cxx.linemap import quote
+from numbalite.cxx.linemap import quote_label
 from numbalite.errors import CompileError
 
 SINCE = (12, 8)
@@ -94,7 +94,7 @@ def compile(run, source, text, arguments, directories):
     kept.asked += 1
     if not kept.works or (start == _OWN and kept.asked <= _PATIENCE):
         return None
-    whole = f'{start}namespace numbalite {{}}\n#line 1 "{quote(source.name)}"\n{text}'
+    whole = f'{start}namespace numbalite {{}}\n#line 1 "{quote_label(source.name)}"\n{text}'
     try:
         if kept.file is None:
             with kept.lock:

@@ -8,7 +8,13 @@ import re
 from collections.abc import Callable
 
 from numbalite.cxx.linemap import Text
-from numbalite.cxx.scanner import TYPE_WORDS, brackets, broken_string, strip, tokenize
+from numbalite.cxx.scanner import (
+    TYPE_WORDS,
+    blank_comments,
+    find_broken_string,
+    match_brackets,
+    tokenize,
+)
 
 # Python names that the compiler rejects -> what to write instead.
 WORDS = {
@@ -235,7 +241,7 @@ _BLOCK = re.compile(r"\s*(?:if|for|while|else|do|switch|template|struct|case|def
 
 def pythonisms(text: Text, message: str):
     """Yields hints for a text that does not compile, from the text and the compiler's messages."""
-    line = broken_string(text.value)
+    line = find_broken_string(text.value)
     if line is not None:
         yield (
             f"the text in quotes on line {text.lines[line]} does not end there: write the source as a "
@@ -248,7 +254,7 @@ def pythonisms(text: Text, message: str):
         if begins and _HASH.match(token.text):
             yield f"the # on line {text.lines[token.line]} does not begin a comment: write // ..."
             return
-    partner = brackets(tokens)
+    partner = match_brackets(tokens)
     for i, token in enumerate(tokens):
         if token.kind == "sign" and token.text in "()[]{}" and i not in partner:
             yield f"the {token.text} on line {text.lines[token.line]} has no partner"
@@ -289,7 +295,7 @@ _LONG = (
 def _strip_source(text):
     """Returns the source without comments, strings, blank lines and repeated spaces, so that patterns scan each
     character once."""
-    lines = (" ".join(line[:_LONG].split()) for line in strip(text.value).split("\n"))
+    lines = (" ".join(line[:_LONG].split()) for line in blank_comments(text.value).split("\n"))
     return "\n".join(filter(None, lines))
 
 
@@ -346,7 +352,7 @@ def _missing_semicolon_hints(text, tokens, message):
             continue
         end = token.start + len(token.text)
         rest = text.value[end:].partition("\n")[0].strip()
-        written = strip(lines[line]).strip()
+        written = blank_comments(lines[line]).strip()
         if rest.startswith("//"):
             yield (
                 f"// begins a comment, so that line {text.lines[line]} ends with {written}: a / b of "

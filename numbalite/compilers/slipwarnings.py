@@ -174,7 +174,7 @@ def _slips_of_user(found, source):
     made = []
     lines = None
     times = collections.Counter(map(_key, found))
-    copies = linemap.copies(source.text) if found else {}
+    copies = linemap.count_copies(source.text) if found else {}
     for message in found:
         which, text, file, line, shown = message
         span = next((span for span in source.users if span.has(file, line)), None)
@@ -216,7 +216,7 @@ def _line_with_marker(line, shown):
 def search(source: Source) -> list[Slip]:
     """Returns the probable mistakes in the tokens of a source, and those of its Python bodies. Raises
     CompileError if an array is used with a wrong number of indices."""
-    found, refused = slips.find(source.text, source.users, source.std)
+    found, refused = slips.find_slips(source.text, source.users, source.std)
     if refused:
         rows = []
         for each in refused:

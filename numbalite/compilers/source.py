@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from numbalite.cxx.linemap import quote
+from numbalite.cxx.linemap import quote_label
 from numbalite.cxx.slip import Lines, Slip
 
 # The beginning of each generated source: includes of numbalite's headers, and using-directives.
@@ -87,7 +87,7 @@ class Source(NamedTuple):
             return False
         from numbalite.cxx import scanner
 
-        return "<<<" in scanner.strip(self.text)
+        return "<<<" in scanner.blank_comments(self.text)
 
     def with_macros_inside(self) -> Source:
         """Returns the source with the user's macros (such as -DN=128, or from headers included by
@@ -100,7 +100,7 @@ class Source(NamedTuple):
             return self
         lines = [line for line in found if line]
         number, end = head[0].count("\n") + 1, head.end()
-        lines.append(f'#line {number} "{quote(self.name)}"\n')
+        lines.append(f'#line {number} "{quote_label(self.name)}"\n')
         return self._replace(
             text="".join((head[0], *lines, self.text[end:])),
             options=tuple(o for o, line in zip(given, found, strict=True) if not line),

@@ -119,7 +119,7 @@ def label_of(file) -> str:
     """Returns the name of a file, or of a notebook's cell."""
     from numbalite.cxx import linemap
 
-    label = linemap.label_of(file)
+    label = linemap.file_label(file)
     return os.path.basename(label) if os.path.isabs(label) else label
 
 

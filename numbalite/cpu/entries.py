@@ -55,7 +55,7 @@ def _add(builder, function, lists):
 def _entry(function, namespace, index, args, returned=None):
     members = "".join(f" {t.cxx} p{i};" for i, t in enumerate(args))
     values = ", ".join(f"nl_b.p{i}" for i in range(len(args)))
-    call = element.call(function, namespace, values)
+    call = element.call_text(function, namespace, values)
     if (
         returned is not None
     ):  # the extension module creates the returned arrays, which are arguments or parts of arguments

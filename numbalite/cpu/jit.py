@@ -24,7 +24,7 @@ from numbalite.compilers.image import Image
 from numbalite.cpu import entries
 from numbalite.cxx import scanner
 from numbalite.cxx.definition import device_texts
-from numbalite.cxx.linemap import is_text
+from numbalite.cxx.linemap import is_string_function
 from numbalite.errors import (
     CompileError,
     PerformanceWarning,
@@ -230,7 +230,11 @@ def jit(
     def make(function):
         if isinstance(function, HostDispatcher):
             raise TypeError(f"{function!r} is compiled already; jit takes the function itself")
-        if config.DISABLE_JIT and isinstance(function, FunctionType) and not is_text(function):
+        if (
+            config.DISABLE_JIT
+            and isinstance(function, FunctionType)
+            and not is_string_function(function)
+        ):
             return function
         made = element.element_function(
             function, source=source, name=name, args=args, what="host function",
@@ -356,8 +360,8 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         parallel: bool | None = None,
         nogil: bool = True,
     ) -> None:
-        is_body = element.from_body(function)
-        count = element.arity(function)
+        is_body = element.is_from_body(function)
+        count = element.parameter_count(function)
         for signature in given:
             check(signature, function, count)
         if count is not None and count > _MAX_PARAMETERS:
@@ -471,7 +475,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         return self._options.replace(options=(*more, *self._options.options))
 
     def _check(self, signature):
-        check(signature, self._function, element.arity(self._function))
+        check(signature, self._function, element.parameter_count(self._function))
 
     def _name_in_scope(self, name):
         return self._function.definition.scope.get(name)

@@ -411,7 +411,7 @@ def _register_dask_serializer():
     if "dask" in sys.modules or "distributed" in sys.modules:
         from numbalite.ndarray import serialize
 
-        serialize.register()
+        serialize.register_serializers()
 
 
 def _cast_ufunc(dtype):

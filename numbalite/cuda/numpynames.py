@@ -11,7 +11,7 @@ import numpy as np
 from numbalite import cuda, types
 from numbalite.ndarray import dispatch
 from numbalite.ndarray.arrays import DeviceNDArray
-from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.protocols import cuda_ufunc_for
 
 if TYPE_CHECKING:
     from typing import Any
@@ -84,13 +84,13 @@ def numpys(name: str) -> Any:
 def _function(function):
     if isinstance(function, np.ufunc):
         try:
-            return counterpart(function)
+            return cuda_ufunc_for(function)
         except TypeError:
             return None
     if not callable(function) or isinstance(function, type):
         return None
     try:
-        return dispatch.find(function)
+        return dispatch.find_function(function)
     except TypeError:
         return None
 

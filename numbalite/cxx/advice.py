@@ -1,7 +1,7 @@
 """Gives advice on sources that compile but do not do what their authors expect: a `main` that is never
 called, two `extern __shared__` arrays that share memory.
 
-No compiler warns of these mistakes. The source is read as tokens, because a compiler does not report the
+Compilers do not warn of these mistakes. The source is read as tokens, because a compiler does not report the
 scope of a declaration.
 """
 
@@ -15,9 +15,9 @@ from numbalite.cxx import scanner
 _MAIN = re.compile(r"\b(?:int|void|auto)\s+main\s*\([^(){};]*\)\s*(?:->\s*int\s*)?\{")
 
 
-def advice(text: str) -> Iterator[tuple[int, str]]:
+def find_advice(text: str) -> Iterator[tuple[int, str]]:
     """Yields (index of a line, a sentence about it) for a source."""
-    if "main" in text and (found := _MAIN.search(scanner.strip(text))):
+    if "main" in text and (found := _MAIN.search(scanner.blank_comments(text))):
         yield (
             text.count("\n", 0, found.start()),
             "main is not called: Python launches the kernels of a source, kernel[blocks, threads](...); "
@@ -36,8 +36,8 @@ def _advise_aliases(names):
 
 
 def _shared_arrays_of_same_memory(text):
-    """Yields (name, (other name, (its type, its line))) of two dynamic shared arrays of one
-    function."""
+    """Yields (name, (other name, (type, line))) for each pair of dynamic shared arrays of one function, which
+    share memory."""
     tokens = scanner.tokenize(text)
     scopes, outside, depth = {}, {}, []
     for i, token in enumerate(tokens):

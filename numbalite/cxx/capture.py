@@ -32,8 +32,8 @@ _MACRO = re.compile(
 
 
 class Scope:
-    """The scope in which names are looked up: locals of the enclosing functions at the time of decoration, then
-    the module's globals at the time of compilation."""
+    """A Python scope for name lookup: first the locals of the enclosing functions at decoration time, then
+    the module's globals at compile time."""
 
     def __init__(self, locals_=None, globals_=None, later=None):
         self.locals = locals_ or {}
@@ -51,12 +51,12 @@ class Scope:
     def get(self, name):
         return self.find(name)[1]
 
-    def changed(self, values: dict) -> Scope:
-        """Returns a copy in which these names have these values."""
+    def with_values(self, values: dict) -> Scope:
+        """Returns a copy with other values for some names."""
         return Scope({**self.locals, **values}, self.globals, self.later)
 
-    def freeze(self, names) -> Scope:
-        """Returns a copy with the present values of these names, for pickling."""
+    def frozen_copy(self, names) -> Scope:
+        """Returns a picklable copy that stores the present values of the given names."""
         found = {name: self.get(name) for name in names if self.find(name)[0]}
         return Scope({name: v for name, v in found.items() if not _has_members(v)})
 
@@ -81,7 +81,7 @@ class Scope:
 
 
 def scope_of(function, names) -> Scope:
-    """Returns the Scope of a function's body. Of the function's locals, only ``names`` are stored.
+    """Returns the Scope of a function's body. Only the locals in ``names`` are stored.
 
     A body that is only a string has no closure cells, so the locals of the enclosing functions come from the
     frames in which the function is defined, if they are on the stack.
@@ -126,12 +126,12 @@ def _is_nested_code(outer, code):
 
 
 class Capture:
-    """The values that a source uses from a scope, grouped by type; each group is a dict in the order of first
-    use."""
+    """The values that a source uses from a Python scope, grouped by type. Each group is a dict in the order
+    of first use."""
 
     def __init__(self):
         self.constants = {}  # name -> Python or NumPy number, or a tuple of numbers
-        self.macros = {}  # name -> int whose value the preprocessor needs
+        self.macros = {}  # name -> int that the source uses in a preprocessor #if
         self.arrays = {}  # name -> NumPy array, C order, native byte order
         self.pointers = {}  # name -> device array
         self.functions = {}  # name -> DeviceFunction
@@ -153,7 +153,7 @@ def capture(names, scope: Scope) -> Capture:
     for name, uses in names.items():
         known, value = scope.find(name)
         if known:
-            _sort(found, name, value, uses)
+            _classify_name(found, name, value, uses)
         elif name in scope.later:
             found.refused[name] = (
                 f"{name} gets its value in {scope.later[name]} after the kernel is made: give it one before"
@@ -162,7 +162,7 @@ def capture(names, scope: Scope) -> Capture:
 
 
 class Member(NamedTuple):
-    """A use of ``module.name``: its position in the source, and its generated name."""
+    """A use of ``module.name`` in a source: the position, and the generated C++ name."""
 
     start: int
     end: int
@@ -184,7 +184,7 @@ def members(text: str, names, scope: Scope) -> list:
         while re.search(rf"\b{name}\b", text):
             name += "_"
         trial = Capture()
-        _sort(trial, name, value, {uses[count - 1]})
+        _classify_name(trial, name, value, {uses[count - 1]})
         if trial.names():
             dotted = ".".join(parts[:count])
             found.append(Member(start, ends[count - 1], dotted, name, value, uses[count - 1]))
@@ -193,10 +193,10 @@ def members(text: str, names, scope: Scope) -> list:
 
 def add_members(found: Capture, used) -> None:
     for member in used:
-        _sort(found, member.name, member.value, {member.use})
+        _classify_name(found, member.name, member.value, {member.use})
 
 
-def _sort(found, name, value, uses):
+def _classify_name(found, name, value, uses):
     value = device_function(value)
     if isinstance(value, Enum):
         value = value.value
@@ -204,14 +204,14 @@ def _sort(found, name, value, uses):
         found.functions[name] = value
     elif uses == {"template"} and not _is_typelike(value):
         # grid<1>(): a name in a template call is not a number or an array of the scope
-        found.refused[name] = why_not(name, value)
+        found.refused[name] = unusable_reason(name, value)
     elif isinstance(value, np.ndarray) and value.ndim > 0:
-        _sort_array(found, name, value)
+        _classify_array(found, name, value)
     elif _is_device_array(value):
         found.pointers[name] = value
     elif uses <= {"call", "template"} and not _is_typelike(value):
-        # sin(x): a called name is not a number of the scope, but may be an array: table(i, j)
-        found.refused[name] = why_not(name, value)
+        # sin(x): a called name cannot be a number, but may be an array: table(i, j)
+        found.refused[name] = unusable_reason(name, value)
     elif _is_number(value):
         value = value[()] if isinstance(value, np.ndarray) else value
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
@@ -227,7 +227,7 @@ def _sort(found, name, value, uses):
         if name not in (t.name, t.cxx):
             found.types[name] = t
     else:
-        found.refused[name] = why_not(name, value)
+        found.refused[name] = unusable_reason(name, value)
 
 
 def _is_number(value):
@@ -262,7 +262,7 @@ def _is_typelike(value):
     return False
 
 
-def _sort_array(found, name, value):
+def _classify_array(found, name, value):
     try:
         types.from_dtype(value.dtype)
     except TypeError as problem:
@@ -271,20 +271,20 @@ def _sort_array(found, name, value):
     if isinstance(value, np.ma.MaskedArray):
         found.refused[name] = f"{name} is a masked array"
     elif found.array_bytes + value.nbytes > CONSTANT_MEMORY:
-        found.refused[name] = too_large(name, value.nbytes)
+        found.refused[name] = too_large_reason(name, value.nbytes)
     else:
         native = value.dtype.newbyteorder("=")
         found.arrays[name] = np.array(value, native, order="C", copy=True, subok=False)
 
 
-def too_large(name, size) -> str:
+def too_large_reason(name, size) -> str:
     return (
         f"{name} is a NumPy array of {size} bytes: arrays that a source names go into constant "
         f"memory, which has {CONSTANT_MEMORY} bytes in all; pass it as an argument"
     )
 
 
-def why_not(name, value) -> str:
+def unusable_reason(name, value) -> str:
     """Returns the reason why a value cannot be used in a source, and an alternative."""
     kind = type(value).__name__
     article = "an" if kind[0].lower() in "aeiou" else "a"
@@ -310,7 +310,7 @@ def why_not(name, value) -> str:
     return f"{name} is {article} {kind} in the Python scope: {remedy}"
 
 
-def no_pointer(name) -> str:
+def device_array_reason(name) -> str:
     """Returns the reason why a device array can only be used in a kernel's body."""
     return f"{name} is a device array in the Python scope: pass it as an argument"
 
@@ -332,7 +332,7 @@ def _is_kernel(value):
 
 
 def _role_of_function(value):
-    """Returns the role of a compiled function in a source that uses its name, such as "device function"; None
+    """Returns the role of a compiled function in a source, such as "device function"; None
     for other values."""
     return getattr(type(value), "source_role", None)
 
@@ -365,7 +365,7 @@ def ascii_name(name: str) -> str:
     """Returns a Python name as a C++ name: NVRTC accepts only ASCII letters, and C++ keywords and macros
     cannot be names (``def double(x)``)."""
     if name.isascii():
-        return f"{name}_" if name in KEYWORDS or may_be_macro(name) else name
+        return f"{name}_" if name in KEYWORDS or may_be_macro_name(name) else name
     return "".join(c if c.isascii() else f"u{ord(c):04x}_" for c in name)
 
 
@@ -378,22 +378,22 @@ def check_parameters(name: str, parameters) -> None:
             )
 
 
-def may_be_macro(name: str) -> bool:
+def may_be_macro_name(name: str) -> bool:
     return _MACRO.fullmatch(name) is not None
 
 
 # --- C++ text of values --------------------------------------------------------------------------------
 
 
-def constant(name: str, value) -> str:
+def constant_definition(name: str, value) -> str:
     """Returns the C++ definition of a constant."""
-    ctype, text = literal(value)
+    ctype, text = literal_text(value)
     kind = "__device__ constexpr" if isinstance(value, tuple) else "constexpr"
     return f"{kind} {ctype} {name} = {text};\n"
 
 
-def macro(name: str, value: int) -> str:
-    return f"#undef {name}\n#define {name} {_integer(value)}\n"
+def macro_definition(name: str, value: int) -> str:
+    return f"#undef {name}\n#define {name} {_integer_literal(value)}\n"
 
 
 _INTEGERS = [
@@ -423,45 +423,45 @@ def constant_type(value):
     return types.float64 if isinstance(value, float) else types.complex128
 
 
-def literal(value) -> tuple[str, str]:
+def literal_text(value) -> tuple[str, str]:
     """Returns (C++ type, C++ expression) of a number or a tuple of them."""
     t = constant_type(value)
     if t is None:
         raise OverflowError(f"{value} does not fit in 64 bits")
-    return t.cxx, _of_type(value, t)
+    return t.cxx, _type_literal(value, t)
 
 
-def _of_tuple(value, t):
-    items = [_of_type(item, of) for item, of in zip(value, t.types, strict=True)]
+def _tuple_literal(value, t):
+    items = [_type_literal(item, of) for item, of in zip(value, t.types, strict=True)]
     if len(items) > 8 and not isinstance(t, types.NamedTuple):
-        items[8:] = [_of_tuple(value[8:], types.Tuple(t.types[8:]))]
+        items[8:] = [_tuple_literal(value[8:], types.Tuple(t.types[8:]))]
     return f"{{{', '.join(items)}}}"
 
 
-def _of_type(value, t):
+def _type_literal(value, t):
     if isinstance(t, types.Tuple):
-        return _of_tuple(value, t)
+        return _tuple_literal(value, t)
     if isinstance(value, Enum):
         value = value.value
     if isinstance(t, types.Time):
-        return _integer(int(value.view(np.int64)))
+        return _integer_literal(int(value.view(np.int64)))
     if isinstance(value, np.generic):
         value = value.item()
     kind = t.dtype.kind
     if kind == "b":
         return "true" if value else "false"
     if kind in "iu":
-        return _integer(value)
+        return _integer_literal(value)
     if kind == "c":
         value = complex(value)
         part = types.float32 if t is types.complex64 else types.float64
-        return f"{t.cxx}({_of_type(value.real, part)}, {_of_type(value.imag, part)})"
+        return f"{t.cxx}({_type_literal(value.real, part)}, {_type_literal(value.imag, part)})"
     if t is types.float16:
         return f"float16(__half_raw{{{int(np.float16(value).view(np.uint16)):#06x}}})"
-    return _float(value, t is types.float32)
+    return _float_literal(value, t is types.float32)
 
 
-def _integer(value):
+def _integer_literal(value):
     if -(2**31) < value < 2**31:
         return str(value)
     if value == -(2**31):
@@ -471,7 +471,7 @@ def _integer(value):
     return f"{value}LL" if value < 2**63 else f"{value}ULL"
 
 
-def _float(value, single):
+def _float_literal(value, single):
     if math.isfinite(value):
         return f"{np.float32(value)!s}f" if single else repr(value)
     if single:
@@ -485,13 +485,13 @@ def constant_array(name: str, value: np.ndarray) -> str:
     """Returns the C++ definition of the __constant__ variable for an array."""
     t = types.from_dtype(value.dtype)
     extents = ", ".join(map(str, value.shape))
-    items = [_element(item, t) for item in value.ravel()]
-    return f"__constant__ const constant_array<{t.cxx}, {extents}> {name} = {{{{\n{_wrap(items)}}}}};\n"
+    items = [_element_text(item, t) for item in value.ravel()]
+    return f"__constant__ const constant_array<{t.cxx}, {extents}> {name} = {{{{\n{_wrap_items(items)}}}}};\n"
 
 
-def _element(value, t):
+def _element_text(value, t):
     if isinstance(t, types.Scalar):
-        return _of_type(value, t)
+        return _type_literal(value, t)
     parts, position = [], 0
     for name in sorted(t.dtype.names, key=lambda n: t.dtype.fields[n][1]):
         field, offset = t.dtype.fields[name][:2]
@@ -500,14 +500,14 @@ def _element(value, t):
         item = value[name]
         if field.subdtype is not None:
             element = types.from_dtype(field.base)
-            parts.append("{" + ", ".join(_element(v, element) for v in np.ravel(item)) + "}")
+            parts.append("{" + ", ".join(_element_text(v, element) for v in np.ravel(item)) + "}")
         else:
-            parts.append(_element(item, types.from_dtype(field)))
+            parts.append(_element_text(item, types.from_dtype(field)))
         position = offset + field.itemsize
     return "{" + ", ".join(parts) + "}"
 
 
-def _wrap(items, width=100):
+def _wrap_items(items, width=100):
     lines, line = [], "   "
     for item in items:
         if len(line) + len(item) + 2 > width:

@@ -1,7 +1,8 @@
-"""Finds the kernels that wait for the whole grid. Such kernels must be launched cooperatively. Other kernels
-should not be, because all blocks of a cooperative launch must fit on the device at once.
+"""Finds the kernels that wait for the whole grid. Such kernels must be launched cooperatively. Cooperative
+launches are avoided for other kernels, because all blocks of a cooperative launch must fit on the device at
+once.
 
-The search is conservative: a wait counts unless it is clearly a wait within a block or a warp.
+The search is conservative: a wait with an unknown scope counts as a wait for the grid.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ _TYPES = frozenset(
 )
 
 
-def waits(text: str, function: str = "") -> bool:
-    """Returns whether a function of a source may wait for the whole grid. Without a name, the function is the
-    body that the text contains."""
+def waits_for_grid(text: str, function: str = "") -> bool:
+    """Returns whether a function of a source may wait for the whole grid. Without a function name, the text
+    is the body of a kernel."""
     if not any(word in text for word in _GRID):
         return False
     if function:
-        if not scanner.mentions(text, function, _GRID):
+        if not scanner.uses_names(text, function, _GRID):
             return False
         pieces = scanner.reachable_text(text, function)
     else:
@@ -37,7 +38,7 @@ def waits(text: str, function: str = "") -> bool:
     others = _variables_of(tokens, _MAKERS, _TYPES) - _variables_of(
         tokens, {"this_grid"}, {"grid_group"}
     )
-    return any(_waits(scanner.tokenize(piece), others) for piece in pieces)
+    return any(_has_grid_wait(scanner.tokenize(piece), others) for piece in pieces)
 
 
 def _variables_of(tokens, makers, types):
@@ -61,7 +62,7 @@ def _variables_of(tokens, makers, types):
     return found
 
 
-def _waits(tokens, others):
+def _has_grid_wait(tokens, others):
     """Returns whether the tokens contain a wait that may be for the whole grid."""
     for i, token in enumerate(tokens[:-1]):
         if token.text not in _WAITS or tokens[i + 1].text != "(" or i == 0:

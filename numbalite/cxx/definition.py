@@ -1,5 +1,6 @@
 """Defines Definition: C++ text of the user, with the names that it uses from the Python scope. The text is
-the body of a kernel or of a device function, or complete declarations. Its types are not known yet."""
+the body of a kernel or of a device function, or complete declarations. A Definition has no argument types
+yet."""
 
 from __future__ import annotations
 
@@ -59,13 +60,13 @@ class Definition:
 
     @property
     def cxx(self) -> Text | None:
-        """The text if it is C++, in which hints are searched; None for a Python body."""
+        """The C++ text, in which hints are searched, or None for a Python body."""
         return None if self.is_python else self.text
 
     @property
     def expression(self) -> str:
-        """The C++ text; for a Python body the text of the returned expression. The text shows whether the
-        function is commutative."""
+        """The C++ text; for a Python body, the C++ text of the returned expression. The text shows whether
+        the function is commutative."""
         return self.text.value
 
     @property
@@ -81,30 +82,30 @@ class Definition:
     @property
     def waits_for_grid(self) -> bool:
         """Returns whether the text may wait for the whole grid, which requires a cooperative launch."""
-        return cooperative.waits(self.text.value)
+        return cooperative.waits_for_grid(self.text.value)
 
     def returned(self, functions, args) -> tuple | None:
-        """Returns the results of a CPU function that are arguments instead of numbers; None unless the body
-        is Python."""
+        """Returns the description of a CPU function's array results, or None for a C++ body."""
         return None
 
     def typed(self, args, debug=False) -> Definition:
-        """Returns the definition of a kernel with these argument types. ``debug``: of a debug kernel."""
+        """Returns the definition of a kernel (of a debug kernel if ``debug``) for a list of argument
+        types."""
         return self
 
     def contents(self, args, options) -> tuple | None:
-        """Returns (everything that determines the text of a kernel, its Contents) for a Python body whose
-        captured values can be listed; otherwise None."""
+        """Returns (cache key of a kernel, its Contents), or None if the body is not Python or the key cannot
+        be computed."""
         return None
 
     def device_contents(self, function, lists, options, caller) -> tuple | None:
-        """Returns the same as `contents`, for a device function of this definition that is called with these
-        lists of types."""
+        """Returns (cache key, Contents) of a device function for lists of argument types; otherwise like
+        `contents`."""
         return None
 
     @functools.cached_property
     def members(self) -> list:
-        """The Members of modules that the text uses, such as ``module.name``."""
+        """The uses of module members in the text, such as ``module.name``."""
         return capturing.members(self.text.value, self.names, self.scope)
 
     @functools.cached_property
@@ -122,7 +123,7 @@ class Definition:
 
     @property
     def includes(self) -> list:
-        """The #include lines of the text, as a list of (line number, text of the line)."""
+        """A list of (line number, text) of the #include lines."""
         return self._text_and_includes[1]
 
     def capture(self):
@@ -132,14 +133,14 @@ class Definition:
         return found
 
     def frozen(self) -> Definition:
-        """Returns a copy that contains the values of the used names."""
-        scope = self.scope.freeze(self.names)
+        """Returns a copy that stores the present values of the used names."""
+        scope = self.scope.frozen_copy(self.names)
         scope.locals.update((member.dotted, member.value) for member in self.members)
         return self._with_scope(scope)
 
     def with_names(self, values: dict) -> Definition:
-        """Returns a copy whose scope contains these values for these names."""
-        return self._with_scope(self.scope.changed(values))
+        """Returns a copy whose scope contains other values for some names."""
+        return self._with_scope(self.scope.with_values(values))
 
     def _with_scope(self, scope):
         return Definition(
@@ -192,7 +193,7 @@ def unpickle(name, parameters, text, values, is_unit, qualname, module):
     )
 
 
-def linked_of(definition: Definition, options=None) -> tuple:
+def linked_code(definition: Definition, options=None) -> tuple:
     """Returns the compiled code that must be linked with a definition: the code in its options, and in the
     options of the device functions that the definition calls."""
     found = dict.fromkeys(options.linked if options else ())
@@ -242,7 +243,7 @@ def _ascii_directive(text):
 
 
 def _replace_names(text, names):
-    """Returns the text with C++ names for these names, except for members."""
+    """Replaces names in the text by their C++ names, except for names of members."""
     out, at, before = [], 0, ""
     for token in tokenize(text):
         new = None

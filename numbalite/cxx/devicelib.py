@@ -112,7 +112,7 @@ PARTS = {
 }
 ORDER = tuple(dict.fromkeys(PARTS.values()))
 
-# The names that the head, numbalite.cuh, declares; together with those of the parts, all names of the
+# The names that the head, numbalite.cuh, declares. The head and the parts declare all names of the
 # library.
 HEAD_NAMES = frozenset(
     (
@@ -123,14 +123,14 @@ HEAD_NAMES = frozenset(
 )
 LAYOUTS = frozenset(("any", "C", "F"))
 LIBRARY_NAMES = HEAD_NAMES | PARTS.keys() | LAYOUTS
-# Parts with macros, and parts whose functions are included one by one
+# Library parts that define macros, and parts whose functions are included individually
 OF_MACROS = frozenset(("limits", "math"))
 
-# A part is not included if the source includes a header whose name contains one of these names.
+# part -> names; the part is omitted if the source includes a header with one of these names.
 REPLACED_BY = {"groups": ("cooperative_groups",)}
 
 
-def header(part: str) -> str:
+def header_name(part: str) -> str:
     """Returns the name in the #include of a part of the library."""
     return f"numbalite/{part}.cuh"
 
@@ -152,13 +152,13 @@ def parts_for(identifiers: set, includes=()) -> list:
     return [part for part in (*ORDER, "layout") if part in wanted]
 
 
-def prologue(identifiers: set, includes=()) -> str:
+def prologue_text(identifiers: set, includes=()) -> str:
     """Returns the C++ text at the beginning of a source with these identifiers: includes of the head and the parts.
 
-    The parts are those of `parts_for`; of the mathematical functions, only those that are used.
+    The parts are those of `parts_for`. Only mathematical functions that the source uses are included.
     """
     parts = parts_for(identifiers, includes)
-    names = [HEAD, *(header("math_base" if part == "math" else part) for part in parts)]
+    names = [HEAD, *(header_name("math_base" if part == "math" else part) for part in parts)]
     text = "".join(f'#include "{name}"\n' for name in names)
     math = [f"NUMBALITE_MATH_INTEGER({f})" for f in _MATH_INTEGER if f in identifiers]
     math += [f"NUMBALITE_MATH_MIXED({f}, {t})" for f, t in _MATH_MIXED.items() if f in identifiers]

@@ -1,5 +1,5 @@
-"""Stores the texts that a program passes to ``exec``, because these texts are in no file. With `watch`,
-functions that such texts define have a source, too."""
+"""Stores the source texts that a program passes to ``exec``, because no file contains them. After `watch_exec`,
+the source of functions defined by ``exec`` is available."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ is_watching = False
 """Is numba an alias of numbalite in this process? Then its programs were written for numba."""
 
 
-def watch() -> None:
+def watch_exec() -> None:
     """Stores the texts passed to ``exec`` from now on, for the rest of the process."""
     global is_watching
     is_watching = True
     sys.addaudithook(_record_text)
 
 
-def file_of(code: types.CodeType) -> str:
+def source_name(code: types.CodeType) -> str:
     """Returns the name of a function's source in linecache."""
     text = _texts.get(code)
     if text is None:
@@ -40,8 +40,8 @@ def file_of(code: types.CodeType) -> str:
 
 
 def _record_text(event, args):
-    """Keeps texts that exec() compiles. As an audit hook, the object receives a text that Python compiles,
-    and then the code that Python executes."""
+    """Stores texts that exec() compiles. This audit hook is called when Python compiles a text, and when
+    Python executes the code."""
     if event == "compile":
         text, name = args
         if isinstance(text, bytes):

@@ -22,10 +22,10 @@ from itertools import accumulate
 
 from numbalite.cxx.scanner import (
     TYPE_WORDS,
-    brackets,
     directive_names,
+    match_brackets,
+    pause_collections,
     tokenize,
-    without_collections,
 )
 from numbalite.types.keywords import KEYWORDS
 
@@ -61,8 +61,8 @@ def free_names(text: str, parameters=()) -> Names:
 
 @lru_cache(maxsize=8)
 def _free_names(text):
-    """Also returns the names of macros that the source defines; parameters are ignored."""
-    with without_collections(text):
+    """Returns the free names of a text without parameters, with the names of macros that the text defines."""
+    with pause_collections(text):
         return _find_free_names(tokenize(text))
 
 
@@ -157,7 +157,7 @@ def _is_call(tokens, i):
 def _hidden_ranges(tokens):
     """Returns {name: (firsts, ends)}: the ranges of tokens in which a local declaration hides the name,
     ordered by their beginnings; each range has the largest end so far."""
-    partner = brackets(tokens)
+    partner = match_brackets(tokens)
     hidden = {}
     opened = []  # indices of the brackets around the token
     declaring = None  # bracket depth of a declaration that may have more declarators
@@ -183,7 +183,7 @@ def _hidden_ranges(tokens):
             and _is_after_comma(tokens, i)
             and _token_text(tokens, i + 1) in _ENDS
         )
-        if more or _declares(tokens, i, partner):
+        if more or _is_declaration(tokens, i, partner):
             _hide(hidden, tokens, partner, opened, i, i)
             if _token_text(tokens, i - 1) not in _INTRODUCERS:
                 declaring = len(opened)
@@ -266,7 +266,7 @@ _STARTS = frozenset(["", ";", "{", "}", "(", ",", ")", "<", "const", "static", "
                      "__shared__", "__restrict__", "typedef", "else", "volatile"])  # fmt: skip
 
 
-def _declares(tokens, i, partner):
+def _is_declaration(tokens, i, partner):
     """Returns whether the form of the text at ``i`` indicates a declaration of the name."""
     before, behind = tokens[i - 1] if i else None, _token_text(tokens, i + 1)
     if before is None:
@@ -288,7 +288,7 @@ def _declares(tokens, i, partner):
     if before.text == ">":
         return _is_type_end(tokens, i - 1)
     if before.text in ("*", "&"):
-        return _points(tokens, i, behind)
+        return _is_declarator(tokens, i, behind)
     if before.text == ")":
         start = partner.get(i - 1)
         return start is not None and _token_text(tokens, start - 1) in ("decltype", "__typeof__")
@@ -320,7 +320,7 @@ def _is_name_start(tokens, i):
     return _token_text(tokens, i - 1) in _STARTS
 
 
-def _points(tokens, i, behind):
+def _is_declarator(tokens, i, behind):
     """Returns whether the operator is a pointer or reference declarator, as in ``float* p`` or ``T&
     r``, not an operator as in ``a * b``."""
     i -= 1

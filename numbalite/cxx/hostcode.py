@@ -1,14 +1,14 @@
 """Removes host code from the files of a CUDA project, so that the rest can be compiled as kernels.
 
 nvcc compiles such a file twice, once for the host and once for the device. NVRTC and the simulator compile
-the file once, for the device. This module keeps the following declarations at namespace scope: kernels,
-device functions, __constant__ and __device__ variables, and all declarations that these use. All host code is
-replaced by blanks, and line numbers are kept.
+the file once, for the device. This module keeps kernels, device functions, __constant__ and __device__
+variables, and all declarations that they use. Host code is replaced by blanks, so that line numbers stay
+valid.
 
-The module works on text, because a kernel compiler cannot read these files: the compiler fails at the first
-name of a host library. The module uses CUDA's markers and the names that occur, and parses no more than
-scanner.py does. Of 900 files of public projects, NVRTC compiles about 60 % of the results; the other files
-use features that NVRTC lacks (other projects' headers, old texture references).
+The module works on text, because a kernel compiler fails at the first name of a host library. It recognizes
+device code by CUDA's keywords and by the names that the code uses. Of 900 files of public projects, NVRTC
+compiles about 60 % of the results; the other files use features that NVRTC lacks (other projects' headers,
+old texture references).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def read_declarations(text: str) -> File:
             at += 1
         found.append(_declaration(plain[first:at], start, end))
     macros: dict[str, frozenset] = {}
-    for name, used in _macros(tokens):  # a macro may be defined in both branches of an #if
+    for name, used in _macro_names(tokens):  # a macro may be defined in both branches of an #if
         macros[name] = macros.get(name, frozenset()) | used
     return File(text, tuple(found), macros, frozenset(_functions_with_launches(tokens)))
 
@@ -116,7 +116,7 @@ def _functions_with_launches(tokens):
                 yield from scanner.directive_names(token.text)[1][:1]
 
 
-def _macros(tokens):
+def _macro_names(tokens):
     for token in tokens:
         if token.kind == "directive" and scanner.directive_word(token.text) == "define":
             _, own, used = scanner.directive_names(token.text)
@@ -212,7 +212,7 @@ def _is_host_function(tokens):
     return False
 
 
-def without_members(files: Iterable[File]) -> list[File]:
+def remove_host_members(files: Iterable[File]) -> list[File]:
     """Returns the files, with the host-only members of their classes replaced by spaces. A member or friend is host-only
     if it has no marker such as __device__, and uses names of the host's library or another host-only member."""
     files = list(files)
@@ -220,27 +220,27 @@ def without_members(files: Iterable[File]) -> list[File]:
     for file in files:
         for name, used in file.macros.items():
             macros.setdefault(name, set()).update(used)
-    # Virtual functions are part of the layout.
+    # Virtual functions are kept, because they determine the layout of the class.
     marks = _device_keywords(macros) | {"__host__", "virtual", "override"}
-    return [_without_members(file, marks) for file in files]
+    return [_remove_host_members(file, marks) for file in files]
 
 
-def _without_members(file, marks):
+def _remove_host_members(file, marks):
     tokens = [token for token in scanner.tokenize(file.text) if token.kind != "directive"]
-    pairs, text, names = scanner.brackets(tokens), file.text, []
+    pairs, text, names = scanner.match_brackets(tokens), file.text, []
     for at, token in enumerate(tokens):
         if token.text not in ("struct", "class", "union"):
             continue
-        opening = _class_body(tokens, pairs, at)
+        opening = _class_body_start(tokens, pairs, at)
         for name, member in _host_members(tokens, pairs, at, opening, marks) if opening else ():
             start, end = member[0].start, member[-1].start + 1
-            text = text[:start] + _blank(text[start:end]) + text[end:]
+            text = text[:start] + _blank_text(text[start:end]) + text[end:]
             names.append((name, member[0].line))
     return read_declarations(text)._replace(members=tuple(names)) if names else file
 
 
-def _class_body(tokens, pairs, keyword):
-    """Returns the token index of the opening brace of the class whose keyword is here, or None."""
+def _class_body_start(tokens, pairs, keyword):
+    """Returns the token index of the opening brace of the class with this keyword, or None."""
     has_bases = False
     for at in _outside_arguments(tokens, pairs, keyword):
         text = tokens[at].text
@@ -253,7 +253,7 @@ def _class_body(tokens, pairs, keyword):
 
 
 def _outside_arguments(tokens, pairs, at):
-    """Yields the indices of the tokens from here, without arguments of attributes and templates."""
+    """Yields the indices of the tokens from `at` on, without arguments of attributes and templates."""
     while at < len(tokens):
         text, before = tokens[at].text, tokens[at - 1]
         if text == "(" and before.text in _ATTRIBUTES:
@@ -278,12 +278,12 @@ def _host_members(tokens, pairs, keyword, opening, marks):
     while at < end:
         if tokens[at].text in ("public", "private", "protected") and tokens[at + 1].text == ":":
             at += 2
-        first, parameters = at, _parameters(tokens, pairs, at)
+        first, parameters = at, _parameters_start(tokens, pairs, at)
         if parameters is not None:
             _, at = _body_range(tokens, pairs, pairs.get(parameters, parameters) + 1)
             member = tokens[first : at + 1]
             if not any(token.text in marks for token in member):
-                members.append((_name(tokens, first, parameters), member))
+                members.append((_function_name(tokens, first, parameters), member))
         else:  # a field, a class, a type
             while at < end and tokens[at].text not in (";", "}"):
                 at = pairs.get(at, at) + 1
@@ -302,14 +302,14 @@ def _host_members(tokens, pairs, keyword, opening, marks):
         gone = found
 
 
-def _name(tokens, first, parameters):
+def _function_name(tokens, first, parameters):
     words = [token.text for token in tokens[first:parameters]]
     return "".join(words[words.index("operator") :]) if "operator" in words else words[-1]
 
 
-def _parameters(tokens, pairs, first):
-    """Returns the token index of the opening parenthesis of the parameters of the function that is declared here, or
-    None."""
+def _parameters_start(tokens, pairs, first):
+    """Returns the token index of the parenthesis that opens a function's parameters, or None if no function
+    is declared."""
     has_operator = False
     for at in _outside_arguments(tokens, pairs, first):
         text = tokens[at].text
@@ -325,8 +325,8 @@ def _parameters(tokens, pairs, first):
     return None
 
 
-def is_for_the_host(declaration: Declaration) -> bool:
-    """Returns whether it is certain that every compiler of kernels rejects the declaration."""
+def is_host_declaration(declaration: Declaration) -> bool:
+    """Returns whether every kernel compiler certainly rejects the declaration."""
     if declaration.head & _KEPT_ALWAYS:
         return False
     return declaration.is_host or (declaration.is_function and "main" in declaration.declares)
@@ -335,8 +335,7 @@ def is_for_the_host(declaration: Declaration) -> bool:
 def declarations_to_compile(
     files: Iterable[File], names: Iterable[str] = ()
 ) -> dict[int, list[Declaration]]:
-    """Returns {index of a file: the declarations to compile}. `names` are the names that the caller will look
-    up."""
+    """Returns {index of a file: the declarations to compile}. `names` are requested by the caller."""
     files = list(files)
     macros: dict[str, set] = {}
     for file in files:
@@ -348,7 +347,7 @@ def declarations_to_compile(
         for declaration in file.declarations:
             for name in declaration.declares:
                 places.setdefault(name, []).append((number, declaration))
-    host = _of_the_host(places, marks, frozenset().union(*(f.launching for f in files)))
+    host = _host_declarations(places, marks, frozenset().union(*(f.launching for f in files)))
     chosen, todo = set(), [*names]
     for number, file in enumerate(files):
         for declaration in file.declarations:
@@ -376,7 +375,7 @@ def declarations_to_compile(
     }  # fmt: skip
 
 
-def _of_the_host(places, marks, launching):
+def _host_declarations(places, marks, launching):
     """Returns the set of declarations that a kernel compiler rejects: declarations with host names,
     and functions that call these declarations. Prototypes are treated like their definitions."""
     all_ = {declaration for found in places.values() for _, declaration in found}
@@ -433,8 +432,8 @@ _OF_A_LOOP = re.compile(
 def blank_other_declarations(
     file: File, kept: Iterable[Declaration]
 ) -> tuple[str, list[Declaration]]:
-    """Returns the text with all other declarations blanked, except preprocessor lines outside of statements;
-    and the blanked declarations."""
+    """Blanks all declarations that are not in `kept`, except preprocessor lines outside of statements.
+    Returns the text and the blanked declarations."""
     left_out = sorted(set(file.declarations) - set(kept))
     directives = [t for t in scanner.tokenize(file.text) if t.kind == "directive"]
     directives = [t for t in directives if not _OF_A_LOOP.match(t.text)]
@@ -444,37 +443,37 @@ def blank_other_declarations(
         at = declaration.start
         for token in directives:
             if at <= token.start < declaration.end:
-                out += _blank(file.text[at : token.start]), token.text
+                out += _blank_text(file.text[at : token.start]), token.text
                 at = token.start + len(token.text)
-        out.append(_blank(file.text[at : declaration.end]))
+        out.append(_blank_text(file.text[at : declaration.end]))
         at = declaration.end
     return "".join([*out, file.text[at:]]), left_out
 
 
 def replace_host_functions(text: str) -> str:
-    """Replaces functions that are only marked __host__ by prototypes: NVRTC rejects the marker, and kernels
+    """Replaces functions with the marker __host__ alone by prototypes: NVRTC rejects the marker, and kernels
     never call them.
 
-    Functions with host types are removed. The bodies of constexpr functions, which kernels may call, and of
-    functions with a deduced return type stay. The keyword __extension__ is removed, because NVRTC does not
-    support it.
+    Functions with host types are removed. The bodies of constexpr functions (which kernels may call) and of
+    functions with a deduced return type are kept. The keyword __extension__ is removed, because NVRTC does
+    not support it.
     """
     text = text.replace("__extension__", " " * len("__extension__"))
     if "__host__" not in text:
         return text
     plain = [token for token in scanner.tokenize(text) if token.kind != "directive"]
-    pairs = scanner.brackets(plain)
+    pairs = scanner.match_brackets(plain)
     out, done = [], 0
 
-    def replace(start, end, by=""):
+    def replace_range(start, end, by=""):
         nonlocal done
-        out.extend((text[done:start], by, _blank(text[start + len(by) : end])))
+        out.extend((text[done:start], by, _blank_text(text[start + len(by) : end])))
         done = end
 
     for at, token in enumerate(plain):
         if token.text != "__host__" or token.start < done:
             continue
-        begin, parameters = _signature(plain, at)
+        begin, parameters = _signature_range(plain, at)
         words = {other.text for other in plain[begin:parameters]}
         if words & _DEVICE:
             continue
@@ -482,17 +481,17 @@ def replace_host_functions(text: str) -> str:
         first, last = _body_range(plain, pairs, after)
         end = plain[last].start + 1 if last < len(plain) else len(text)
         if _is_host_function(plain[begin:after]):
-            replace(max(done, plain[begin].start), end)
+            replace_range(max(done, plain[begin].start), end)
             continue
-        replace(token.start, token.start + len(token.text))
+        replace_range(token.start, token.start + len(token.text))
         if first < last and not words & {"constexpr", "auto"}:
-            replace(plain[first].start, end, ";")
+            replace_range(plain[first].start, end, ";")
     return "".join([*out, text[done:]])
 
 
-def _signature(tokens, at):
-    """Returns two token indices: of the first token of the function's declaration that contains a marker, and of the
-    parenthesis of its parameters."""
+def _signature_range(tokens, at):
+    """Returns the token indices of the start of a function's declaration and of the parenthesis that opens
+    its parameters."""
     begin, end = at, at
     while begin and tokens[begin - 1].text not in (";", "{", "}"):
         if tokens[begin - 1].text == ":" and tokens[begin - 2].text in (
@@ -521,5 +520,5 @@ def _body_range(tokens, pairs, at):
     return at, at
 
 
-def _blank(text):
+def _blank_text(text):
     return re.sub(r"[^\n]", " ", text)

@@ -1,8 +1,8 @@
-"""Maps each line of the user's text, a string literal, to its origin: its file and line.
+"""Maps each line of a string literal with C++ code to its file and line number.
 
 The generated source then contains ``#line 14 "lesson.py"``, so that compilers' messages refer to the user's
-lines. The literal is searched in the syntax tree of its file, which is read through linecache and so may be a
-notebook cell.
+lines. The literal is searched in the syntax tree of its file, which linecache reads, so that notebook cells
+are supported.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import tokenize
 import types
 from typing import NamedTuple
 
-from numbalite.cxx.executed import file_of
+from numbalite.cxx.executed import source_name
 
 
 class Text(NamedTuple):
-    """A piece of C++ and its origin."""
+    """A C++ text with the file and line number of each line."""
 
     value: str
     label: str
@@ -32,11 +32,11 @@ class Text(NamedTuple):
     """For each line of ``value``, its line number in the file (from 1)."""
 
     def numbered(self) -> str:
-        """Returns the text with #line directives that refer messages to its origin."""
+        """Returns the text with #line directives, so that compiler messages refer to the origin."""
         out, expected = [], None
         for piece, number in zip(self.value.split("\n"), self.lines, strict=True):
             if number != expected:
-                out.append(f'#line {number} "{quote(self.label)}"')
+                out.append(f'#line {number} "{quote_label(self.label)}"')
             out.append(piece)
             expected = number + 1
         return "\n".join(out)
@@ -46,7 +46,7 @@ class Text(NamedTuple):
         return self._replace(value=value)
 
 
-def quote(label: str) -> str:
+def quote_label(label: str) -> str:
     return label.replace("\\", "\\\\").replace('"', '\\"')
 
 
@@ -58,9 +58,9 @@ def consecutive_text(value: str, label: str, first: int = 1) -> Text:
 _DIRECTIVE = re.compile(r'#(?:line)? +(\d+)(?: +"((?:[^"\\]|\\.)*)")?')
 
 
-def positions(source: str) -> list[tuple[str, int]]:
-    """Returns (file, line) of each line of a source with #line directives; a directive itself has
-    line 0 of its file."""
+def line_positions(source: str) -> list[tuple[str, int]]:
+    """Returns (file, line) of each line of a source with #line directives. The line number of a directive
+    itself is 0."""
     found: list[tuple[str, int]] = []
     file, number = "", 0
     for text in source.split("\n"):
@@ -76,18 +76,20 @@ def positions(source: str) -> list[tuple[str, int]]:
     return found
 
 
-def copies(source: str) -> collections.Counter[tuple[tuple[str, int], str]]:
+def count_copies(source: str) -> collections.Counter[tuple[tuple[str, int], str]]:
     """Returns {((file, line), text): number of source lines with this origin and text}."""
-    return collections.Counter(zip(positions(source), source.split("\n"), strict=True))
+    return collections.Counter(zip(line_positions(source), source.split("\n"), strict=True))
 
 
 # --- functions whose body is a string -------------------------------------------------------------
 
 
-def of_function(function, what="kernel") -> Text:
-    """Returns the Text of the string that is a function's body; raises TypeError for any other body."""
+def function_text(function, what="kernel") -> Text:
+    """Returns the Text of a function whose body is a string. Raises TypeError for any other body."""
     if not isinstance(function, types.FunctionType) or function.__name__ == "<lambda>":
-        raise TypeError(f"expected a function whose body is a string, got {_describe(function)}")
+        raise TypeError(
+            f"expected a function whose body is a string, got {_describe_body(function)}"
+        )
     code = function.__code__
     node = function_node(function)
     if node is not None:
@@ -95,28 +97,28 @@ def of_function(function, what="kernel") -> Text:
             literal = node.body[0].value
             if isinstance(literal, ast.Constant) and isinstance(literal.value, str):
                 if _is_same_text(literal.value, function.__doc__):
-                    return _literal_text(literal, file_of(code), function.__globals__)
+                    return _literal_text(literal, source_name(code), function.__globals__)
                 node = None  # the file has changed since the import
     if node is not None:
-        raise TypeError(_usage(function, what, node))
-    if function.__doc__ is None or code.co_code != _empty.__code__.co_code:
-        raise TypeError(_usage(function, what, None))
+        raise TypeError(_usage_message(function, what, node))
+    if function.__doc__ is None or code.co_code != _empty_function.__code__.co_code:
+        raise TypeError(_usage_message(function, what, None))
     # Without the source file, the lines are estimated (a decorator, the def, then the string).
     first = code.co_firstlineno + (2 if "\n" in function.__doc__ else 1)
     label = code.co_filename if code.co_filename.startswith("<") else "<string>"
     return consecutive_text(function.__doc__, label, first)
 
 
-def is_text(function) -> bool:
+def is_string_function(function) -> bool:
     """Returns whether the body of a function is a single string, not Python. An f-string counts as a string;
-    ``of_function`` rejects an f-string."""
+    ``function_text`` rejects an f-string."""
     node = function_node(function)
     if node is None:
-        is_empty = function.__code__.co_code == _empty.__code__.co_code
+        is_empty = function.__code__.co_code == _empty_function.__code__.co_code
         if is_empty and function.__doc__ is None and sys.flags.optimize > 1:
             raise TypeError(
                 f"{function.__name__}: python -OO has removed the string that is the function's body, and the "
-                f"source ({file_of(function.__code__)}) is not available: run without -OO, or keep the source"
+                f"source ({source_name(function.__code__)}) is not available: run without -OO, or keep the source"
             )
         return function.__doc__ is not None and is_empty
     if isinstance(node, ast.Lambda):
@@ -127,8 +129,8 @@ def is_text(function) -> bool:
     return isinstance(value, ast.JoinedStr) or isinstance(getattr(value, "value", None), str)
 
 
-def _empty():
-    """Has a body without effect; its bytecode is compared with that of other functions."""
+def _empty_function():
+    """A function with an empty body, for comparison with the bytecode of other functions."""
 
 
 def _is_same_text(literal, doc):
@@ -138,7 +140,7 @@ def _is_same_text(literal, doc):
     ]
 
 
-def _describe(value):
+def _describe_body(value):
     if isinstance(value, types.FunctionType):
         return "a lambda"
     return f"{type(value).__name__} {value!r}"
@@ -157,12 +159,12 @@ _USAGE = {  # kind -> (decorator, body) to show
 }
 
 
-def _usage(function, what, node):
+def _usage_message(function, what, node):
     name = function.__name__
     parameters = ", ".join(function.__code__.co_varnames[: function.__code__.co_argcount])
     decorator, body = _USAGE.get(what, _USAGE["kernel"])
     problem = ""
-    offender = _first_python(node) if node is not None else None
+    offender = _first_python_statement(node) if node is not None else None
     if isinstance(offender, ast.Expr) and isinstance(offender.value, ast.JoinedStr):
         problem = (
             f" (line {offender.lineno} is an f-string: write a plain one; numbers that it names are "
@@ -176,7 +178,7 @@ def _usage(function, what, node):
     )
 
 
-def _first_python(node):
+def _first_python_statement(node):
     for i, statement in enumerate(node.body):
         is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         if i or not (is_text and isinstance(statement.value.value, str)):
@@ -187,7 +189,7 @@ def _first_python(node):
 def function_node(function):
     """Returns the function's definition in the syntax tree of its file, or None."""
     code = function.__code__
-    tree = _file(file_of(code), function.__globals__)
+    tree = _parse_file(source_name(code), function.__globals__)
     if tree is None:
         return None
     found = []
@@ -206,8 +208,8 @@ def function_node(function):
 
 
 def _innermost_lambda(nodes, code):
-    """Returns a list with the innermost lambda whose text contains the instructions of this code; [] if Python stores
-    no positions (before 3.11)."""
+    """Returns a list with the innermost lambda that contains the positions of the code's instructions, or []
+    before Python 3.11."""
     positions = list(getattr(code, "co_positions", list)())
     spans = [(a, c, b, d) for a, b, c, d in positions if None not in (a, b, c, d) and (c or d)]
     if not spans:
@@ -215,19 +217,19 @@ def _innermost_lambda(nodes, code):
     first = min(span[:2] for span in spans)
     last = max(span[2:] for span in spans)
 
-    def start(node):
+    def start_position(node):
         return node.lineno, node.col_offset
 
     around = [
         node
         for node in nodes
-        if start(node) <= first and last <= (node.end_lineno, node.end_col_offset)
+        if start_position(node) <= first and last <= (node.end_lineno, node.end_col_offset)
     ]
-    return [max(around, key=start)] if around else []
+    return [max(around, key=start_position)] if around else []
 
 
 def _has_same_code(node, code):
-    """Returns whether a lambda may be the lambda of this code."""
+    """Returns whether a lambda's syntax node may belong to a code object."""
     made = compile(ast.fix_missing_locations(ast.Expression(node)), "", "eval")
     inner = next(c for c in made.co_consts if isinstance(c, types.CodeType))
     return (inner.co_code, inner.co_consts, inner.co_names, inner.co_varnames) == (
@@ -238,11 +240,11 @@ def _has_same_code(node, code):
 # --- strings given as arguments ---------------------------------------------------------------------
 
 
-def of_source(value: str, name: str, frame=None) -> Text:
-    """Returns a source given as a string, with its origin: the literal of that text in the caller's file."""
+def source_text(value: str, name: str, frame=None) -> Text:
+    """Returns the Text of a source string; its origin is the string literal in the caller's file."""
     if frame is not None:
         filename = frame.f_code.co_filename
-        tree = _file(filename, frame.f_globals)
+        tree = _parse_file(filename, frame.f_globals)
         if tree is not None:
             literal = _find_literal(tree, value, frame.f_lineno)
             if literal is not None:
@@ -256,7 +258,7 @@ def of_source(value: str, name: str, frame=None) -> Text:
 
 
 def _find_literal(tree, value, lineno):
-    """Returns (literal, number of its first lines that the value lacks) for the literal nearest to the
+    """Returns (literal, number of leading lines that the value lacks) for the string literal nearest to the
     call."""
     wanted, leading = _trim_lines(value)
     if not wanted:
@@ -294,7 +296,7 @@ def _trim_lines(text):
 # --- files and literals ------------------------------------------------------------------------------
 
 
-class _Tree(NamedTuple):
+class _SourceTree(NamedTuple):
     lines: list
     functions: list
     strings: list
@@ -313,7 +315,7 @@ def parse_source(text: str) -> ast.Module:
     return tree
 
 
-def _file(filename, namespace):
+def _parse_file(filename, namespace):
     """Returns a _Tree with the functions and the strings of a file, or None if the source is not
     available."""
     lines = linecache.getlines(filename, namespace)
@@ -324,8 +326,8 @@ def _file(filename, namespace):
         try:
             nodes = list(ast.walk(parse_source("".join(lines))))
         except (SyntaxError, ValueError):
-            nodes = _loose_functions(lines)
-        known = _Tree(
+            nodes = _parse_functions(lines)
+        known = _SourceTree(
             lines,
             [n for n in nodes if isinstance(n, (ast.FunctionDef, ast.Lambda))],
             [n for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)],
@@ -336,9 +338,9 @@ def _file(filename, namespace):
     return known
 
 
-def _loose_functions(lines):
-    """Returns the syntax nodes of the functions of a text that is not only Python (a cell with magics),
-    parsing each function alone."""
+def _parse_functions(lines):
+    """Parses each function of a text alone, and returns the syntax nodes. The text may contain lines that are
+    not Python, such as magics."""
     nodes = []
     for i, line in enumerate(lines):
         if line.lstrip().startswith(("@", "def ")):
@@ -371,7 +373,7 @@ def _literal_text(literal, filename, namespace):
     lines = _literal_lines(literal, linecache.getlines(filename, namespace))
     if lines is None or len(lines) != value.count("\n") + 1:
         lines = tuple(range(literal.lineno, literal.lineno + value.count("\n") + 1))
-    return Text(value, label_of(filename), lines)
+    return Text(value, file_label(filename), lines)
 
 
 def _literal_lines(literal, source):
@@ -416,7 +418,7 @@ def _characters_with_lines(text, row):
         i += 1
 
 
-def label_of(filename: str) -> str:
+def file_label(filename: str) -> str:
     """Returns the name of a file for messages; for a notebook, the name of its cell."""
     shell = sys.modules.get("IPython")
     shell = shell.get_ipython() if shell is not None and hasattr(shell, "get_ipython") else None

@@ -21,12 +21,12 @@ _STRUCT = re.compile(r"namespace numbalite \{\n(struct \w+ \{\n(?:    .*\n)*\};\
 _BLANKS = re.compile(r"\n{3,}")
 
 
-def readable(source: str, kernel: str = "") -> str:
+def readable_source(source: str, kernel: str = "") -> str:
     """Returns the readable source of the kernel of this name."""
     lines = [line for line in source.split("\n") if not line.startswith("#line ")]
     lines = _without_namespaces(lines) or lines
     lines = [line for line in lines if not _FOR_COMPILERS.fullmatch(line)]
-    text = _single_braces("\n".join(lines)).replace('extern "C" ', "")
+    text = _remove_doubled_braces("\n".join(lines)).replace('extern "C" ', "")
     text = _GUARD.sub(r"\2", text)
     if "get<" not in text:
         text = _STRUCT.sub(r"\1", _GETTER.sub("", text))
@@ -60,7 +60,7 @@ def _without_namespaces(lines) -> list[str] | None:
     return kept
 
 
-def _single_braces(text):
+def _remove_doubled_braces(text):
     """Replaces the doubled braces around a body with single braces. The generated source has two pairs of
     braces because the body's variables may have the names of parameters."""
     return text.replace(" {\n{\n", " {\n").replace("\n} }\n", "\n}\n")

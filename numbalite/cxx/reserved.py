@@ -1,8 +1,7 @@
 """Lists the names of functions and types of CUDA and numbalite that generated C++ uses without a qualifier.
 
-A user's function, variable or constant of such a name gets a trailing underscore in C++. So a call in
-generated text refers to CUDA's function, and a user's function does not call itself when it calls CUDA's
-function.
+A user's function, variable or constant of such a name gets a trailing underscore in C++. Therefore, calls in
+generated C++ refer to CUDA's functions, not to a user's function of the same name.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ RESERVED = (LIBRARY_NAMES - LAYOUTS) | {
 
 
 def is_reserved(name: str) -> bool:
-    """Returns whether generated C++ uses this name itself. All names with two leading underscores belong to
-    CUDA."""
+    """Returns whether a name is reserved for CUDA or numbalite in generated C++. All names with two leading
+    underscores belong to CUDA."""
     return name in RESERVED or name.startswith("__")
 
 

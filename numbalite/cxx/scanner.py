@@ -105,14 +105,14 @@ class Variable(NamedTuple):
 @functools.lru_cache(maxsize=32)
 def tokenize(text: str) -> tuple[Token, ...]:
     """Returns the tokens of a source, without comments."""
-    with without_collections(text):
+    with pause_collections(text):
         return _tokenize(text)
 
 
 @contextlib.contextmanager
-def without_collections(text):
-    """Pauses Python's garbage collector for a long text, because each collection visits all tokens, although
-    tokens refer to no other objects."""
+def pause_collections(text):
+    """Pauses Python's garbage collector while a long text is tokenized, because each collection would visit
+    all tokens."""
     pauses = len(text) > 100_000 and gc.isenabled()
     if pauses:
         gc.disable()
@@ -126,7 +126,7 @@ def without_collections(text):
 def _tokenize(text):
     tokens: list[Token] = []
     append, match_token, new = tokens.append, _TOKEN.match, tuple.__new__
-    match: Any  # one of the two expressions always matches
+    match: Any  # one of the two regular expressions always matches
     kind: Any
     at, line, end, line_is_new = 0, 0, len(text), True
     while at < end:
@@ -160,19 +160,19 @@ def _tokenize(text):
 
 
 @functools.lru_cache(maxsize=4)
-def strip(text: str) -> str:
+def blank_comments(text: str) -> str:
     """Returns the source with comments, strings and preprocessor lines blanked; line numbers
     stay."""
     out, at = [], 0
     for token in tokenize(text):
-        out.append(_blank(text[at : token.start]))
+        out.append(_blank_match(text[at : token.start]))
         at = token.start + len(token.text)
         keep = token.kind not in ("string", "char", "directive")
-        out.append(token.text if keep else _blank(token.text))
-    return "".join(out) + _blank(text[at:])
+        out.append(token.text if keep else _blank_match(token.text))
+    return "".join(out) + _blank_match(text[at:])
 
 
-def _blank(text):
+def _blank_match(text):
     if "\n" not in text:
         return " " * len(text)
     return "\n".join(" " * len(line) for line in text.split("\n"))
@@ -210,7 +210,7 @@ def directive_names(text: str) -> tuple[str, list[str], list[str]]:
     return word, own, [name for name in names if name not in own]
 
 
-def normal(expression: str) -> str:
+def normalized_expression(expression: str) -> str:
     """Returns the canonical spelling of a name expression, without unnecessary spaces."""
     text = re.sub(r"\s+", " ", expression.strip())
     return re.sub(r"(?<=[^\w\s])\s+|\s+(?=[^\w\s])", "", text).replace(",", ", ")
@@ -226,7 +226,7 @@ def last_name(expression: str) -> str:
     return base_name(expression).rpartition("::")[2].strip()
 
 
-def address(expression: str, plain: str = "") -> str:
+def function_address(expression: str, plain: str = "") -> str:
     """Returns the C++ expression for the address of a function: ``&f``, or ``plain`` if passed; for
     an overload such as "f(float*)", a cast to its type."""
     expression = expression.strip()
@@ -246,7 +246,7 @@ def has_kernel(text: str) -> bool:
     return "__global__" in text and any(t.text == "__global__" for t in tokenize(text))
 
 
-def broken_string(text: str) -> int | None:
+def find_broken_string(text: str) -> int | None:
     """Returns the line number (from 0) of the first string that does not end on its line."""
     for token in tokenize(text):
         if token.kind == "string" and "R" not in token.text.partition('"')[0]:
@@ -255,7 +255,7 @@ def broken_string(text: str) -> int | None:
     return None
 
 
-def brackets(tokens: Sequence[Token]) -> dict[int, int]:
+def match_brackets(tokens: Sequence[Token]) -> dict[int, int]:
     """Returns {index of each bracket: index of its partner}. Unmatched brackets are omitted."""
     partner, stack = {}, []
     for i, token in enumerate(tokens):
@@ -273,8 +273,8 @@ def brackets(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 def functions(text: str) -> dict[str, frozenset]:
-    """Returns the functions, including kernels, that a source defines at namespace scope, in order,
-    each with the names that occur in it."""
+    """Returns (function, names that it uses) of each function or kernel that a source defines at namespace
+    scope."""
     return _reader_of(text).functions
 
 
@@ -290,23 +290,23 @@ def parameter_lists(text: str) -> dict[str, list]:
     return _reader_of(text).parameter_lists
 
 
-def mentions(text: str, function: str, words) -> bool:
-    """Returns whether a function uses one of these names, directly or in a function of the source
-    that it may call."""
-    return any(names & words for _, names in _calls(text, function))
+def uses_names(text: str, function: str, words) -> bool:
+    """Returns whether a function uses one of the names, directly or through functions of the source that it
+    may call."""
+    return any(names & words for _, names in _reachable_functions(text, function))
 
 
 def reachable_text(text: str, function: str) -> list[str]:
     """Returns the text of a function, and of the functions of the source that it may call."""
-    names = {name for name, _ in _calls(text, function)}
+    names = {name for name, _ in _reachable_functions(text, function)}
     return [
         text[start:end] for name, start, end in _reader_of(text).function_spans if name in names
     ]
 
 
-def _calls(text, function):
-    """Yields (name without namespaces, names that occur in it) of a function and of the functions of the
-    source that it may call."""
+def _reachable_functions(text, function):
+    """Yields (name without namespaces, used names) of a function and of all functions of the source that it
+    may call."""
     bodies = {}
     for name, names in functions(text).items():
         base = name.rpartition("::")[2]
@@ -321,7 +321,7 @@ def _calls(text, function):
             todo += names & bodies.keys()
 
 
-def scan(text: str) -> tuple[list[Function], list[Variable]]:
+def scan_source(text: str) -> tuple[list[Function], list[Variable]]:
     """Returns the kernels and the variables that a source defines, in order, without repetitions."""
     reader = _reader_of(text)
     kernels: list[Function] = []
@@ -337,16 +337,16 @@ def without_kernels(text: str) -> str:
     """Returns the source with blanked kernels, for inclusion in other sources; line numbers
     stay."""
     for start, end in _reader_of(text).kernel_spans:
-        text = text[:start] + _blank(text[start:end]) + text[end:]
+        text = text[:start] + _blank_match(text[start:end]) + text[end:]
     return text
 
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\\\n]|\\\n|\\.)*)", re.M)
 
 
-def reachable(text: str, function: str) -> list[str]:
-    """Returns the names that a function may use: names in the function, in all text outside of functions and
-    macros, and in the functions and macros that these use."""
+def reachable_names(text: str, function: str) -> list[str]:
+    """Returns the names that a function may use: names in the function, in text outside of functions and
+    macros, and in all functions and macros that are used."""
     outside: list[str] = []
     spans: dict[str, list[str]] = {}
     at = 0
@@ -374,9 +374,9 @@ def reachable(text: str, function: str) -> list[str]:
 def _reader_of(text: str) -> _Reader:
     """Returns the _Reader of a source, after it has read the source; the result is cached, because callers
     query several properties."""
-    with without_collections(text):
+    with pause_collections(text):
         reader = _Reader(text)
-        reader.scope(0, len(reader.tokens), ())
+        reader.read_scope(0, len(reader.tokens), ())
     return reader
 
 
@@ -387,7 +387,7 @@ class _Reader:
         tokens = tokenize(text)
         self.tokens = [t for t in first_branches(tokens) if t.kind != "directive"]
         self.conditional = _conditional_starts(tokens)
-        self.partner = brackets(self.tokens)
+        self.partner = match_brackets(self.tokens)
         self.kernels, self.variables, self.functions = {}, {}, {}
         self.overloads = {}  # name of a kernel -> {types of its parameters: Function}, of definitions
         self.defined = (
@@ -405,27 +405,27 @@ class _Reader:
     def is_conditional(self, token):
         return any(start <= token.start < end for start, end in self.conditional)
 
-    def scope(self, at, end, path):
+    def read_scope(self, at, end, path):
         while at < end:
             text = self.tokens[at].text
             if text == ";" or text == "}":
                 at += 1
-            elif (inner := self.block(at, path)) is not None:
+            elif (inner := self.find_block(at, path)) is not None:
                 at, stop, inner_path = inner
-                self.scope(at, stop, inner_path)
+                self.read_scope(at, stop, inner_path)
                 at = stop + 1
             else:
-                first, at = at, self.declaration(at, end, path)
+                first, at = at, self.read_declaration(at, end, path)
                 last = self.tokens[min(at, len(self.tokens)) - 1]
                 self.declaration_spans.append(
                     (self.tokens[first].start, last.start + len(last.text))
                 )
 
-    def block(self, at, path):
+    def find_block(self, at, path):
         """Returns (first, closing brace, path) if a namespace or an extern "C" block starts
         here."""
         tokens, start = self.tokens, at
-        if tokens[at].text == "inline" and self.text(at + 1) == "namespace":
+        if tokens[at].text == "inline" and self.token_text(at + 1) == "namespace":
             at += 1
         if tokens[at].text == "namespace":
             names = []
@@ -435,13 +435,20 @@ class _Reader:
                     return None  # an alias
                 if tokens[at].text == "(" or tokens[at].text == "[":
                     at = self.partner.get(at, at)  # attributes
-                elif tokens[at].kind == "name" and tokens[at].text not in ("inline", *_ATTRIBUTES):
+                elif tokens[at].kind == "name" and tokens[at].text not in (
+                    "inline",
+                    *_ATTRIBUTES,
+                ):
                     names.append(tokens[at].text)
                 at += 1
             path = (*path, *names)
             if not names and at in self.partner:
                 self.unnamed.append((at, self.partner[at]))
-        elif tokens[at].text == "extern" and self.text(at + 2) == "{" and self.is_string(at + 1):
+        elif (
+            tokens[at].text == "extern"
+            and self.token_text(at + 2) == "{"
+            and self.is_string(at + 1)
+        ):
             at += 2
         else:
             return None
@@ -449,33 +456,33 @@ class _Reader:
             return start, start, path
         return at + 1, self.partner[at], path
 
-    def text(self, at):
+    def token_text(self, at):
         return self.tokens[at].text if at < len(self.tokens) else ""
 
     def is_string(self, at):
         return at < len(self.tokens) and self.tokens[at].kind == "string"
 
-    def declaration(self, at, end, path):
+    def read_declaration(self, at, end, path):
         """Reads one declaration; returns the index after it."""
         tokens, start = self.tokens, at
         seen_equals = seen_parameters = False
-        while self.text(at) == "template" and self.text(at + 1) == "<":
-            at = self.angle(at + 1, end) + 1
+        while self.token_text(at) == "template" and self.token_text(at + 1) == "<":
+            at = self.closing_angle(at + 1, end) + 1
         while at < end:
             text = tokens[at].text
             if text == ";":
-                self.record(start, at, path)
+                self.record_declaration(start, at, path)
                 self.record_span(start, at, at)
                 return at + 1
             if (
                 text == "operator"
-            ):  # the = of operator+= is no initializer, the () of operator() no parameter list
+            ):  # the = of operator+= does not begin an initializer, the () of operator() no parameter list
                 at += 2
-                while at < end and self.text(at) not in ("(", ";"):
+                while at < end and self.token_text(at) not in ("(", ";"):
                     at += 1
                 continue
             if text == "=":
-                seen_equals |= not self.compares(at)
+                seen_equals |= not self.is_comparison(at)
             elif text == "(" or text == "[":
                 attribute = at > start and tokens[at - 1].text in _ATTRIBUTES
                 seen_parameters |= text == "(" and not attribute
@@ -483,7 +490,7 @@ class _Reader:
             elif text == "{":
                 close = self.partner.get(at, end)
                 if seen_parameters and not seen_equals:  # the body of a function
-                    self.record(start, at, path)
+                    self.record_declaration(start, at, path)
                     self.record_function(start, at, close, path)
                     self.record_span(start, at, close)
                     return close + 1
@@ -493,13 +500,13 @@ class _Reader:
             at += 1
         return end
 
-    def compares(self, at):
+    def is_comparison(self, at):
         """Is the ``=`` part of ``==``, ``<=``, ``>=`` or ``!=``?"""
         first, this, last = (self.tokens[i : i + 1] for i in (at - 1, at, at + 1))
         after = bool(first) and first[0].text in "=<>!" and first[0].start + 1 == this[0].start
         return after or (bool(last) and last[0].text == "=" and this[0].start + 1 == last[0].start)
 
-    def record(self, start, end, path):
+    def record_declaration(self, start, end, path):
         words, at = set(), start
         while at < end:
             words.add(self.tokens[at].text)
@@ -514,9 +521,9 @@ class _Reader:
             self.kernel_spans.append((self.tokens[start].start, self.tokens[last].start + 1))
 
     def record_function(self, start, end, close, path):
-        while self.text(start) == "template" and self.text(start + 1) == "<":
-            start = self.angle(start + 1, end) + 1
-        spot = self.declarator(start, end)
+        while self.token_text(start) == "template" and self.token_text(start + 1) == "<":
+            start = self.closing_angle(start + 1, end) + 1
+        spot = self.find_declarator(start, end)
         if spot is not None:
             name = "::".join((*path, self.tokens[spot[0]].text))
             names = frozenset(t.text for t in self.tokens[start:close] if t.kind == "name")
@@ -524,7 +531,7 @@ class _Reader:
             if close < len(self.tokens):
                 span = self.tokens[start].start, self.tokens[close].start + 1
                 self.function_spans.append((self.tokens[spot[0]].text, *span))
-            listed = self.parameters(spot[1] + 1, self.partner.get(spot[1], end))
+            listed = self.parameter_names(spot[1] + 1, self.partner.get(spot[1], end))
             self.parameter_lists.setdefault(name, []).append(listed)
 
     # --- kernels
@@ -532,26 +539,26 @@ class _Reader:
     def record_kernel(self, start, end, path):
         tokens = self.tokens
         at, template, instance, heads = start, False, False, []
-        while self.text(at) == "template":
-            if self.text(at + 1) != "<":
+        while self.token_text(at) == "template":
+            if self.token_text(at + 1) != "<":
                 instance = True
                 at += 1
                 break
-            close = self.angle(at + 1, end)
+            close = self.closing_angle(at + 1, end)
             # template<> is a specialization, whose name has the arguments
             template |= close > at + 2
             heads.append(" ".join(token.text for token in tokens[at + 2 : close]))
             at = close + 1
         marked = next((i for i in range(at, end) if tokens[i].text == "__global__"), at)
-        spot = self.declarator(marked, end)  # macro calls may precede it
+        spot = self.find_declarator(marked, end)  # macro calls may precede it
         if spot is None:
             return
         name_at, open_at = spot
         name = "".join(t.text for t in tokens[name_at:open_at])
         if not instance and "<" in name:
             self.defined.add("::".join((*path, name.partition("<")[0])))
-            return  # an explicit specialization is used through its template
-        parameters = self.parameters(open_at + 1, self.partner.get(open_at, end))
+            return  # an explicit specialization is launched by the name of its template
+        parameters = self.parameter_names(open_at + 1, self.partner.get(open_at, end))
         full = "::".join((*path, name))
         void = any(t.text == "void" for t in tokens[at:name_at])
         deduced = any(t.text == "auto" for t in tokens[at:name_at])
@@ -565,11 +572,11 @@ class _Reader:
             ", ".join(cluster), head if cluster != constant else "",
         )  # fmt: skip
         self.kernels.setdefault(full, kernel)
-        if instance or self.text(end) == "{":
+        if instance or self.token_text(end) == "{":
             self.defined.add(full)
-        if self.text(end) == "{" and not (template or instance or conditional):
+        if self.token_text(end) == "{" and not (template or instance or conditional):
             types = self.parameter_types(open_at + 1, self.partner.get(open_at, end))
-            overload = normal(f"{full}({types})")
+            overload = normalized_expression(f"{full}({types})")
             overloads = self.overloads.setdefault(full, {})
             overloads.setdefault(types, kernel._replace(name=overload))
 
@@ -596,7 +603,7 @@ class _Reader:
             found.append(" ".join(token.text for token in argument))
         return found
 
-    def angle(self, at, end):
+    def closing_angle(self, at, end):
         """Returns the token index of the ``>`` that closes the ``<`` at ``at``."""
         depth = 0
         while at < end:
@@ -609,14 +616,14 @@ class _Reader:
             at += 1
         return end
 
-    def declarator(self, at, end):
+    def find_declarator(self, at, end):
         """Returns (first token of the function's name, its opening parenthesis)"""
         tokens = self.tokens
         while at < end:
             text = tokens[at].text
             if text in _ATTRIBUTES:
                 at += 1
-                if self.text(at) == "(":
+                if self.token_text(at) == "(":
                     at = self.partner.get(at, at) + 1
                 continue
             if text == "[" or text == "(":
@@ -624,26 +631,26 @@ class _Reader:
                 continue
             if tokens[at].kind == "name" and text not in KEYWORDS:
                 first = at
-                while self.text(at + 1) == "::":
+                while self.token_text(at + 1) == "::":
                     at += 2
-                if self.text(at + 1) == "<":
-                    close = self.angle(at + 1, end)
-                    if self.text(close + 1) == "(":
+                if self.token_text(at + 1) == "<":
+                    close = self.closing_angle(at + 1, end)
+                    if self.token_text(close + 1) == "(":
                         return first, close + 1
                     at = close
-                elif self.text(at + 1) == "(":
+                elif self.token_text(at + 1) == "(":
                     return first, at + 1
             at += 1
         return None
 
-    def parameters(self, at, end):
-        return tuple(self.parameter(*one) for one in self.listed(at, end))
+    def parameter_names(self, at, end):
+        return tuple(self.parameter_name(*one) for one in self.parameter_ranges(at, end))
 
     def parameter_types(self, at, end):
         """Returns the types of parameters as one text, spelled as in the source and separated by commas."""
         texts = []
-        for first, last in self.listed(at, end):
-            name, kept = self.parameter(first, last), []
+        for first, last in self.parameter_ranges(at, end):
+            name, kept = self.parameter_name(first, last), []
             for token in self.tokens[first:last]:
                 if token.text == "=":
                     break
@@ -654,7 +661,7 @@ class _Reader:
             texts.append(" ".join(kept))
         return ", ".join(texts)
 
-    def listed(self, at, end):
+    def parameter_ranges(self, at, end):
         """Returns (first token, end) of each parameter of a list."""
         found, first, depth = [], at, 0
         while at < end:
@@ -673,7 +680,7 @@ class _Reader:
             found.append((first, end))
         return found
 
-    def parameter(self, at, end):
+    def parameter_name(self, at, end):
         """Returns the name of one parameter, or ""."""
         kept, depth = [], 0
         while at < end:
@@ -681,14 +688,14 @@ class _Reader:
             if token.text == "=" and depth == 0:
                 break
             if token.text == "[":
-                if self.text(at + 1) == "[":  # an attribute
+                if self.token_text(at + 1) == "[":  # an attribute
                     at = self.partner.get(at, at) + 1
                     continue
                 break
             if token.text in _ATTRIBUTES:
                 at = self.partner.get(at + 1, at) + 1
                 continue
-            if token.text == "(" and self.text(at + 1) in ("*", "&"):
+            if token.text == "(" and self.token_text(at + 1) in ("*", "&"):
                 inner = self.tokens[at + 1 : self.partner.get(at, end)]
                 found = [t.text for t in inner if t.kind == "name" and t.text not in KEYWORDS]
                 return found[-1] if found else ""
@@ -700,7 +707,12 @@ class _Reader:
             at += 1
         if len(kept) < 2 or kept[-1].kind != "name" or kept[-1].text in KEYWORDS:
             return ""
-        if kept[-2].text == "::" or kept[-2].text in ("struct", "class", "union", "typename"):
+        if kept[-2].text == "::" or kept[-2].text in (
+            "struct",
+            "class",
+            "union",
+            "typename",
+        ):
             return ""
         return kept[-1].text
 
@@ -718,14 +730,14 @@ class _Reader:
         while at <= end:
             token = tokens[at] if at < end else None
             text = token.text if token else ";"
-            if text in ("(", "{") and token and self.text(at - 1) in _ATTRIBUTES:
+            if text in ("(", "{") and token and self.token_text(at - 1) in _ATTRIBUTES:
                 at = self.partner.get(at, at)
             elif text == "(":
                 return  # a function's declaration
-            elif text == "[" and self.text(at + 1) == "[":
+            elif text == "[" and self.token_text(at + 1) == "[":
                 at = self.partner.get(at, at)
             elif text == "<":
-                at = self.angle(at, end)
+                at = self.closing_angle(at, end)
             elif text in ("=", "[", "{", ",", ";"):
                 if text == "{" and self.is_class_body(at):
                     at = self.partner.get(at, at) + 1
@@ -745,10 +757,10 @@ class _Reader:
 
     def is_class_body(self, at):
         back = at - 1
-        while back >= 0 and self.text(back) not in (";", "}", "{"):
-            if self.text(back) in ("struct", "class", "union", "enum"):
+        while back >= 0 and self.token_text(back) not in (";", "}", "{"):
+            if self.token_text(back) in ("struct", "class", "union", "enum"):
                 return True
-            if self.text(back) == "=":
+            if self.token_text(back) == "=":
                 return False
             back -= 1
         return False
@@ -759,7 +771,7 @@ class _Reader:
             text = self.tokens[at].text
             if text in _OPEN:
                 at = self.partner.get(at, at)
-            elif text == "<" and (close := self.angle(at, end)) < end:
+            elif text == "<" and (close := self.closing_angle(at, end)) < end:
                 at = close
             elif text == ",":
                 return at
@@ -769,7 +781,7 @@ class _Reader:
 
 def first_branches(tokens):
     """Returns the tokens without branches after #else and #elif that open or close the same brackets as an
-    earlier branch. For example, after `#if A f() { #else g() { #endif`, only one } is expected."""
+    earlier branch. For example, `#if A f() { #else g() { #endif` opens only one brace."""
     gone, stack = set(), []  # start positions of the branches of each open #if
     for at, token in enumerate(tokens):
         if token.kind != "directive":
@@ -796,8 +808,7 @@ def _count_open_brackets(tokens):
 
 
 def _conditional_starts(tokens):
-    """Returns [(start, end)] of the text inside #if; an include guard around the whole file does not count as
-    #if."""
+    """Returns [(start, end)] of the text inside #if, except for an include guard around the complete file."""
     spans, stack = [], []
     directives = [t for t in tokens if t.kind == "directive"]
     for i, token in enumerate(directives):

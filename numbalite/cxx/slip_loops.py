@@ -1,7 +1,7 @@
 """Implements rules for the flow of statements: loops that never change their condition, steps without an
 effect, stored values that are lost, barriers in a branch, functions without a result.
 
-The methods of RULES receive a Statement, `no_result` a Body.
+The methods of RULES receive a Statement, `check_missing_return` a Body.
 """
 
 from __future__ import annotations
@@ -38,37 +38,41 @@ class Loops(Search):
     """The rules."""
 
     def _head_parts(self, statement):
-        """Returns the token ranges of the three parts of a for loop's head; None for any other head."""
+        """Returns the token ranges of the three parts of a for loop's head, or None for a range-based for."""
         code, (first, last) = self.code, statement.head
-        stops = [at for at in code.top(first, last) if code.text(at) == ";"]
+        stops = [at for at in code.top_level_tokens(first, last) if code.text(at) == ";"]
         if len(stops) != 2:
             return None
         return (first, stops[0]), (stops[0] + 1, stops[1]), (stops[1] + 1, last)
 
-    def _texts(self, part):
+    def _token_texts(self, part):
         return [self.code.text(at) for at in range(*part)]
 
-    def _flow_of_for(self, statement):
+    def _check_for(self, statement):
         parts = self._head_parts(statement)
         if parts is None:
             return
         start, condition, step = parts
-        self._step_without_effect(step)
-        self._comma(*condition)
+        self._check_step(step)
+        self._check_comma_condition(*condition)
         if condition[0] == condition[1]:
             return
-        signs = [at for at in self.code.top(*start) if self.code.text(at) == "="]
+        signs = [at for at in self.code.top_level_tokens(*start) if self.code.text(at) == "="]
         if step[0] == step[1]:
-            self._never_changes(statement, *condition)
+            self._check_unchanged_condition(statement, *condition)
         elif len(signs) == 1:
-            self._own_variable(start, signs[0], condition, step)
+            self._check_loop_variable(start, signs[0], condition, step)
 
-    def _own_variable(self, start, sign, condition, step):
+    def _check_loop_variable(self, start, sign, condition, step):
         code = self.code
-        own, tests, steps = code.text(sign - 1), self._texts(condition), self._texts(step)
+        own, tests, steps = (
+            code.text(sign - 1),
+            self._token_texts(condition),
+            self._token_texts(step),
+        )
         if len(tests) < 3 or tests[0] != own:
             return
-        kind = " ".join(self._texts((start[0], sign - 1)))
+        kind = " ".join(self._token_texts((start[0], sign - 1)))
         value = self.number(condition[0] + 2) if len(tests) == 3 else None
         if kind in _LARGEST and value is not None and tests[1] in ("<", "<="):
             if value > _LARGEST[kind] - (tests[1] == "<="):
@@ -81,7 +85,7 @@ class Loops(Search):
             len(tests) == 3
             and tests[1] == "=="
             and is_up
-            and code.spelled(sign + 1, start[1]) != tests[2]
+            and code.range_text(sign + 1, start[1]) != tests[2]
         ):
             self.add(
                 "step", condition[0] + 1,
@@ -93,7 +97,7 @@ class Loops(Search):
                 step[0] + 1,
                 f"{own} = {own}{steps[3]} keeps the old value: write {own}{steps[3]}",
             )
-        is_index = code.spelled(sign + 1, start[1]).replace(" ", "") in _INDICES
+        is_index = code.range_text(sign + 1, start[1]).replace(" ", "") in _INDICES
         is_whole = len(tests) == 3 or tests[3:] == [".", "size", "(", ")"]
         if is_index and is_whole and steps == [own, "+=", "blockDim", ".", "x"]:
             self.add(
@@ -102,9 +106,9 @@ class Loops(Search):
                 "blockDim.x * gridDim.x",
             )  # fmt: skip
 
-    def _step_without_effect(self, step):
+    def _check_step(self, step):
         """Reports a step such as s >> 1, which does not change s."""
-        code, texts = self.code, self._texts(step)
+        code, texts = self.code, self._token_texts(step)
         if len(texts) < 3 or code.tokens[step[0]].kind != "name" or texts[0] in KEYWORDS:
             return
         if _CHANGES & set(texts) or set(texts) & {"(", ",", ">=", "<="}:
@@ -112,19 +116,22 @@ class Loops(Search):
         sign = texts[1] if texts[1] in ("+", "-", "*", "/", "%", "<<") else ""
         sign = ">>" if texts[1:3] == [">", ">"] else sign
         if sign:
-            rest = code.spelled(step[0] + 1 + (2 if sign == ">>" else 1), step[1])
+            rest = code.range_text(step[0] + 1 + (2 if sign == ">>" else 1), step[1])
             self.add(
                 "unused", step[0] + 1,
-                f"{code.spelled(*step)} changes nothing: write {texts[0]} {sign}= {rest}",
+                f"{code.range_text(*step)} changes nothing: write {texts[0]} {sign}= {rest}",
             )  # fmt: skip
 
-    def _comma(self, first, last):
+    def _check_comma_condition(self, first, last):
         """Reports k < n, j < m as a condition: the comma drops the first comparison."""
         code = self.code
-        commas = [at for at in code.top(first, last) if code.text(at) == ","]
+        commas = [at for at in code.top_level_tokens(first, last) if code.text(at) == ","]
         if len(commas) != 1:
             return
-        left, right = self._texts((first, commas[0])), self._texts((commas[0] + 1, last))
+        left, right = (
+            self._token_texts((first, commas[0])),
+            self._token_texts((commas[0] + 1, last)),
+        )
         if (
             not COMPARISONS & set(left)
             or not COMPARISONS & set(right)
@@ -133,18 +140,17 @@ class Loops(Search):
             return
         if "<" in left and ">" in right:  # perhaps of a template
             return
-        one, other = code.spelled(first, commas[0]), code.spelled(commas[0] + 1, last)
+        one, other = code.range_text(first, commas[0]), code.range_text(commas[0] + 1, last)
         self.add("comma", commas[0], f", drops {one}: write {one} && {other}")
 
-    def _flow_of_while(self, statement):
+    def _check_while(self, statement):
         if statement.head is not None:
-            self._comma(*statement.head)
+            self._check_comma_condition(*statement.head)
             if statement.parts and statement.parts[0].kind != "empty":
-                self._never_changes(statement, *statement.head)
+                self._check_unchanged_condition(statement, *statement.head)
 
-    def _never_changes(self, statement, first, last):
-        """Reports a loop whose condition depends on two variables of the thread that the loop never
-        changes."""
+    def _check_unchanged_condition(self, statement, first, last):
+        """Reports a loop that never changes the two thread-local variables in its condition."""
         code = self.code
         if last != first + 3 or code.text(first + 1) not in COMPARISONS:
             return
@@ -180,15 +186,15 @@ class Loops(Search):
         listed = " and ".join(sorted(texts))
         self.add("step", first + 1, f"nothing in this loop changes {listed}, so it never ends")
 
-    def _flow_of_if(self, statement):
+    def _check_if(self, statement):
         if statement.head is None:
             return
-        self._comma(*statement.head)
+        self._check_comma_condition(*statement.head)
         if len(statement.parts) == 2:
-            self._empty_else(statement)
-        self._barrier(statement)
+            self._check_empty_else(statement)
+        self._check_barrier(statement)
 
-    def _empty_else(self, statement):
+    def _check_empty_else(self, statement):
         tokens, other = self.code.tokens, statement.parts[1]
         if other.kind != "empty" or tokens[other.first].line != tokens[other.first - 1].line:
             return
@@ -200,10 +206,10 @@ class Loops(Search):
                 "the ; ends the else: it is the whole body, and the next statement runs in any case: remove the ;",
             )  # fmt: skip
 
-    def _barrier(self, statement):
+    def _check_barrier(self, statement):
         """Reports __syncthreads() in a branch that some threads of a block do not take."""
         code, (first, last) = self.code, statement.head
-        texts = self._texts((first, last))
+        texts = self._token_texts((first, last))
         if len(statement.parts) != 1 or texts[:3] != ["threadIdx", ".", "x"] or len(texts) != 5:
             return
         if texts[3] not in COMPARISONS or not LITERAL.fullmatch(texts[4]):
@@ -212,64 +218,68 @@ class Loops(Search):
             if code.text(at) == "__syncthreads" and code.text(at + 1) == "(" and self.is_users(at):
                 self.add(
                     "barrier", at,
-                    f"only threads with {code.spelled(first, last)} reach this barrier, and __syncthreads() waits for all "
+                    f"only threads with {code.range_text(first, last)} reach this barrier, and __syncthreads() waits for all "
                     "of the block: write it after the if",
                 )  # fmt: skip
                 return
 
-    def _flow_of_switch(self, statement):
+    def _check_switch(self, statement):
         code = self.code
         if statement.head is None or not statement.parts or statement.parts[0].kind != "block":
             return
         parts = statement.parts[0].parts
-        if parts and parts[0].kind == "plain" and not self._declares(parts[0]):
+        if parts and parts[0].kind == "plain" and not self._is_declaration(parts[0]):
             self.add("switch", parts[0].first, "this line is before the first case and never runs")
         first, last = statement.head
         is_truth = code.text(first) == "!" or any(
-            code.text(at) in (*COMPARISONS, "&&", "||") for at in code.top(first, last)
+            code.text(at) in (*COMPARISONS, "&&", "||") for at in code.top_level_tokens(first, last)
         )
-        if not is_truth or {"<", "::"} <= set(self._texts((first, last))):
+        if not is_truth or {"<", "::"} <= set(self._token_texts((first, last))):
             return
-        for part in statement.walk():
+        for part in statement.walk_statements():
             literal = LITERAL.fullmatch(code.text(part.first + 1)) if part.kind == "label" else None
             if literal and code.text(part.first) == "case" and value_of(literal) > 1:
                 self.add(
                     "switch",
                     part.first,
-                    f"{code.spelled(first, last)} is 0 or 1, so this case never runs",
+                    f"{code.range_text(first, last)} is 0 or 1, so this case never runs",
                 )
                 return
 
-    def _declares(self, statement):
+    def _is_declaration(self, statement):
         code = self.code
         signs = [
-            at for at in code.top(statement.first, statement.last) if code.text(at) in ASSIGNMENTS
+            at
+            for at in code.top_level_tokens(statement.first, statement.last)
+            if code.text(at) in ASSIGNMENTS
         ]
         return not signs or self.before(signs[0] - 1) != statement.first
 
-    def _flow_of_block(self, block):
+    def _check_block(self, block):
         for one, other in itertools.pairwise(block.parts):
             if one.kind == other.kind == "plain" and self.is_users(one.first):
-                self._stored_twice(one, other)
+                self._check_double_store(one, other)
 
-    def _assigned(self, statement):
-        """(left, right) of `left = right;`; None for any other statement."""
+    def _assignment_operands(self, statement):
+        """Returns (left, right) of a statement `left = right;`, or None for any other statement."""
         code = self.code
         first, last = statement.first, statement.last - 1
-        signs = [at for at in code.top(first, last) if code.text(at) in ("=", ",", "?")]
+        signs = [
+            at for at in code.top_level_tokens(first, last) if code.text(at) in ("=", ",", "?")
+        ]
         if len(signs) != 1 or code.text(signs[0]) != "=" or code.text(last) != ";":
             return None
         if self.before(signs[0] - 1) != first or code.tokens[first].kind != "name":
             return None
-        texts = self._texts((first, last))
+        texts = self._token_texts((first, last))
         if {"++", "--", "(", "volatile", "{"} & set(texts):
             return None
-        return code.spelled(first, signs[0]), code.spelled(signs[0] + 1, last)
+        return code.range_text(first, signs[0]), code.range_text(signs[0] + 1, last)
 
-    def _stored_twice(self, one, other):
+    def _check_double_store(self, one, other):
         """Reports a = b; b = a; and two consecutive assignments to one element."""
         code = self.code
-        before, after = self._assigned(one), self._assigned(other)
+        before, after = self._assignment_operands(one), self._assignment_operands(other)
         if before is None or after is None:
             return
         if before == after[::-1] and before[0] != before[1]:
@@ -280,7 +290,7 @@ class Loops(Search):
             )  # fmt: skip
         elif code.tokens[other.first].line > code.tokens[one.last - 1].line + 1:
             return
-        elif before[0] == after[0] and code.text(one.first) not in self._texts(
+        elif before[0] == after[0] and code.text(one.first) not in self._token_texts(
             (other.first + 1, other.last)
         ):
             self.add(
@@ -291,7 +301,7 @@ class Loops(Search):
 
     # ---- functions
 
-    def _returned(self, statement):
+    def _check_returned_address(self, statement):
         """Reports return &s[0]; for a variable of the function or of the lambda."""
         code, first = self.code, statement.first
         if [code.text(first), code.text(first + 1)] != ["return", "&"]:
@@ -312,14 +322,14 @@ class Loops(Search):
         start = found[0]
         while code.text(start - 1) not in (";", "{", "}", "(", ""):
             start -= 1
-        if {"static", "__shared__"} & set(self._texts((start, found[0]))):
+        if {"static", "__shared__"} & set(self._token_texts((start, found[0]))):
             return
         self.add(
             "address", first + 1,
             f"{name} ends with the function, so its address is of no use: return a value, or pass a pointer to it",
         )  # fmt: skip
 
-    def no_result(self, body):
+    def check_missing_return(self, body):
         """Reports functions with a return type whose end has no return statement."""
         code = self.code
         first, last = body.start, body.parameters[0] - 2
@@ -344,7 +354,9 @@ class Loops(Search):
         is_partly = branch.kind == "if" and len(branch.parts) == 1 and not self._is_constant(branch)
         if (inside - code.in_macros) & {"return"} and not is_partly:
             return
-        if any(uninitialized.ends(code, part.first) for part in body.block.walk()):
+        if any(
+            uninitialized.ends_thread(code, part.first) for part in body.block.walk_statements()
+        ):
             return
         if inside & code.in_macros or any(
             "assert" in text or "unreachable" in text for text in inside
@@ -375,11 +387,11 @@ def statement_range(statement):
 
 
 RULES = {
-    "for": Loops._flow_of_for,
-    "while": Loops._flow_of_while,
-    "if": Loops._flow_of_if,
-    "switch": Loops._flow_of_switch,
-    "block": Loops._flow_of_block,
-    "plain": Loops._returned,
+    "for": Loops._check_for,
+    "while": Loops._check_while,
+    "if": Loops._check_if,
+    "switch": Loops._check_switch,
+    "block": Loops._check_block,
+    "plain": Loops._check_returned_address,
 }
 """Kind of a statement -> the method with its rules."""

@@ -33,8 +33,8 @@ _MACRO = re.compile(r"#\s*define\s+(\w+)(\(([\w\s,]*)\))?[ \t]+(.*?)\s*(?://.*)?
 class Operands(Search):
     """The rules."""
 
-    def _not_of_bits(self, at):
-        """!i & 1 and flags & !4"""
+    def _check_not_of_bits(self, at):
+        """Reports `!` where `~` is meant: !i & 1 and flags & !4"""
         code = self.code
         end = at + 2
         is_name = code.tokens[at + 1].kind == "name" and code.text(at + 1) not in KEYWORDS
@@ -55,18 +55,18 @@ class Operands(Search):
         found = self.declarations(body).get(self.code.text(at), ()) if body else ()
         return len(found) == 1 and self.code.text(found[0] - 1) == "bool"
 
-    def _complement(self, at):
+    def _check_complement(self, at):
         code = self.code
         if self._is_bool(at + 1) and code.text(at + 2) not in ("(", "[", ".", "->"):
             name = code.text(at + 1)
             self.add("bits", at, f"~{name} of a bool is never 0: write !{name}")
 
-    def _test(self, at):
-        self._of_truth(at)
-        self._below_zero(at)
+    def _check_truth_test(self, at):
+        self._check_truth_comparison(at)
+        self._check_unsigned_comparison(at)
 
-    def _of_truth(self, at):
-        """(a < b) == 2"""
+    def _check_truth_comparison(self, at):
+        """Reports comparisons of a truth value with a number: (a < b) == 2"""
         code = self.code
         literal = LITERAL.fullmatch(code.text(at + 1))
         if code.text(at - 1) != ")" or at - 1 not in code.partner or literal is None:
@@ -77,18 +77,18 @@ class Operands(Search):
             "*", "/", "%", "+", "-", "<<", ">", "]", ")",
         ):  # fmt: skip
             return
-        inside = [code.text(i) for i in code.top(opening + 1, at - 1)]
+        inside = [code.text(i) for i in code.top_level_tokens(opening + 1, at - 1)]
         is_truth = any(text in ("==", "!=", "&&", "||", "<=", ">=") for text in inside)
         if not is_truth or {"&", "|", "^", "?", ",", "+", "-", "*", "<<", "="} & set(inside):
             return
         if value_of(literal) > 1 and code.text(at + 2) not in ("*", "/", "+", "-", "<<", "%"):
-            left = code.spelled(opening, at)
+            left = code.range_text(opening, at)
             self.add(
                 "range", at, f"{left} is 0 or 1, so the comparison with {literal[0]} has one result"
             )
 
-    def _below_zero(self, at):
-        """threadIdx.x > -1"""
+    def _check_unsigned_comparison(self, at):
+        """Reports comparisons of unsigned numbers with negative numbers: threadIdx.x > -1"""
         code, sign = self.code, self.code.text(at)
         if sign in ("==", "!=") or code.text(at + 1) != "-" or code.tokens[at + 2].kind != "number":
             return
@@ -96,7 +96,7 @@ class Operands(Search):
             return
         if code.text(at - 4) in (")", "*", "+", "-", "/", "%"):
             return
-        name, number = code.spelled(at - 3, at), code.text(at + 2)
+        name, number = code.range_text(at - 3, at), code.text(at + 2)
         result = "false" if sign[0] == ">" else "true"
         self.add(
             "unsigned", at,
@@ -106,54 +106,54 @@ class Operands(Search):
 
     # ---- calls
 
-    def _call_values(self, at):
+    def _check_call_values(self, at):
         code, name = self.code, self.code.text(at - 1)
         if name in _LOWER or name in _UPPER:
-            self._limit_order(at, name)
+            self._check_limit_order(at, name)
         elif name == "clamp":
             arguments = self.arguments(at)
             if len(arguments) == 3:
-                self._order(at - 1, arguments[1], arguments[2])
+                self._report_limit_order(at - 1, arguments[1], arguments[2])
         elif name == "assert":
-            self._asserted(at)
+            self._check_assert(at)
         elif name in _OF_ANGLES:
             arguments = self.arguments(at)
-            text = code.spelled(*arguments[0]) if len(arguments) == 1 else ""
+            text = code.range_text(*arguments[0]) if len(arguments) == 1 else ""
             number = re.sub(r"\.0*[fF]?$", "", text)
             if number in _ANGLES:
                 pi = name.strip("_").removesuffix("f") + "pi"
                 self.add("angle", at + 1, f"the angle is in radians: write {pi}({number} / 180.0)")
         elif name.startswith("atomic"):
-            self._atomic_value(at, name)
+            self._check_atomic_value(at, name)
 
-    def _limit_order(self, at, name):
+    def _check_limit_order(self, at, name):
         """Reports min(max(v, 1), 0), whose result is always 0."""
         code, arguments = self.code, self.arguments(at)
         if len(arguments) != 2:
             return
         for (first, last), outer in (arguments, arguments[::-1]):
             inner = code.text(first)
-            is_call = code.text(first + 1) == "(" and code.after(first + 1) == last
+            is_call = code.text(first + 1) == "(" and code.index_after(first + 1) == last
             if not is_call or inner not in (_UPPER if name in _LOWER else _LOWER):
                 continue
             for limit in self.arguments(first + 1):
                 pair = (limit, outer) if name in _LOWER else (outer, limit)
-                self._order(at - 1, *pair)
+                self._report_limit_order(at - 1, *pair)
 
-    def _order(self, at, low, high):
-        below, above = (_number(self.code.spelled(*one)) for one in (low, high))
+    def _report_limit_order(self, at, low, high):
+        below, above = (_number_value(self.code.range_text(*one)) for one in (low, high))
         if below is not None and above is not None and below > above:
             self.add(
                 "range", at,
-                f"the lower limit {self.code.spelled(*low)} is above the upper limit {self.code.spelled(*high)}, so the "
+                f"the lower limit {self.code.range_text(*low)} is above the upper limit {self.code.range_text(*high)}, so the "
                 "result is one number: exchange them",
             )  # fmt: skip
 
-    def _asserted(self, at):
+    def _check_assert(self, at):
         code, closing = self.code, self.code.partner.get(at, 0)
-        for i in code.top(at + 1, closing):
+        for i in code.top_level_tokens(at + 1, closing):
             if code.text(i) == "=" and code.text(i - 1) != "]" and self.is_operand(i - 1):
-                left, right = code.spelled(at + 1, i), code.spelled(i + 1, closing)
+                left, right = code.range_text(at + 1, i), code.range_text(i + 1, closing)
                 self.add(
                     "assigned",
                     i,
@@ -161,25 +161,28 @@ class Operands(Search):
                 )
                 return
 
-    def _atomic_value(self, at, name):
+    def _check_atomic_value(self, at, name):
         code, arguments = self.code, self.arguments(at)
         if not arguments or code.text(at + 1) != "&":
             return
-        target = code.spelled(at + 2, arguments[0][1])
+        target = code.range_text(at + 2, arguments[0][1])
         sign = at - 2
-        if code.text(sign) in ("=", "+=") and code.spelled(self.before(sign - 1), sign) == target:
+        if (
+            code.text(sign) in ("=", "+=")
+            and code.range_text(self.before(sign - 1), sign) == target
+        ):
             self.add(
                 "atomic", sign,
                 f"{name} returns the old value, and = stores it over the new one: write {name}(...); alone",
             )  # fmt: skip
         if len(arguments) == 2 and name in ("atomicAdd", "atomicSub", "atomicExch"):
             first, last = arguments[1]
-            self._fraction(at + 2, first, last)
+            self._is_fraction(at + 2, first, last)
 
     # ---- integers
 
-    def _of_elements(self, at):
-        """counts[i] = 0.5f of integers"""
+    def _check_stored_fraction(self, at):
+        """Reports a fraction stored in an array of integers: counts[i] = 0.5f"""
         code = self.code
         if code.text(at - 1) not in ("]", ")") or at - 1 not in code.partner:
             return
@@ -188,11 +191,11 @@ class Operands(Search):
             return
         end = at + 1
         while code.text(end) not in (";", ",", ")", "}", ""):
-            end = code.after(end)
+            end = code.index_after(end)
         if code.text(end) == ";":
-            self._fraction(name, at + 1, end)
+            self._is_fraction(name, at + 1, end)
 
-    def _fraction(self, name, first, last):
+    def _is_fraction(self, name, first, last):
         code = self.code
         first += code.text(first) == "-"
         number = code.text(first)
@@ -237,8 +240,8 @@ class Operands(Search):
             )
         return False
 
-    def literal(self, at):
-        """1e-50f, and float v = 1e40"""
+    def check_literal(self, at):
+        """Reports literals outside of float's range: 1e-50f, and float v = 1e40"""
         code, text = self.code, self.code.text(at)
         if not _FLOAT.fullmatch(text):
             return
@@ -260,8 +263,8 @@ class Operands(Search):
 
     # ---- indices
 
-    def _second_index(self, at):
-        """s[0][8] of float s[4][8]"""
+    def _check_second_index(self, at):
+        """Reports an index past the end of the second dimension: s[0][8] of float s[4][8]"""
         code = self.code
         if code.text(at - 1) != "]" or code.text(at + 2) != "]" or at - 1 not in code.partner:
             return
@@ -282,8 +285,8 @@ class Operands(Search):
             text = code.text(name)
             self.add("bounds", at + 1, f"the second index of {text} ends at {size - 1}")
 
-    def _to_the_size(self, statement):
-        """Reports k <= x.size() as the condition for x[k], and if (k > x.size()) return;"""
+    def _check_bounds_test(self, statement):
+        """Reports bounds checks that allow x[x.size()]: k <= x.size(), and if (k > x.size()) return;"""
         code = self.code
         if statement.head is None or not statement.parts:
             return
@@ -320,14 +323,17 @@ class Operands(Search):
                     f"{array} ends at {array}.size() - 1: write {own} {wanted} {array}.size()",
                 )  # fmt: skip
 
-    def _twice(self, statement):
-        """s = k++ + k++;"""
+    def _check_repeated_change(self, statement):
+        """Reports two changes of one variable in an expression: s = k++ + k++;"""
         code = self.code
         first, last = statement.first, statement.last - 1
         texts = [code.text(at) for at in range(first, last)]
         if code.text(last) != ";" or {",", "&&", "||", "?", "{"} & set(texts):
             return
-        sign = next((at for at in code.top(first, last) if code.text(at) in ASSIGNMENTS), first - 1)
+        sign = next(
+            (at for at in code.top_level_tokens(first, last) if code.text(at) in ASSIGNMENTS),
+            first - 1,
+        )
         steps = {}
         for at in range(sign + 1, last):
             if code.text(at) in ("++", "--"):
@@ -344,7 +350,7 @@ class Operands(Search):
 
     # ---- macros
 
-    def macros(self):
+    def check_macros(self):
         """Reports uses of macros whose text lacks parentheses: #define SQUARE(x) x * x in SQUARE(i + 1)."""
         functions, numbers, ended = {}, {}, set()
         for token in scanner.tokenize(self.text):
@@ -372,9 +378,9 @@ class Operands(Search):
         for at, token in enumerate(self.code.tokens):
             if token.kind == "name" and self.is_users(at):
                 if token.text in functions:
-                    self._of_function(at, *functions[token.text])
+                    self._check_macro_parameters(at, *functions[token.text])
                 elif token.text in numbers:
-                    self._of_number(at, numbers[token.text])
+                    self._check_macro_number(at, numbers[token.text])
                 elif token.text in ended and self.code.text(at + 1) in ("+", "-"):
                     self.add(
                         "macro",
@@ -382,20 +388,20 @@ class Operands(Search):
                         f"{token.text} ends with ;, which drops the rest of this line: remove it",
                     )
 
-    def _of_function(self, at, bare, text):
+    def _check_macro_parameters(self, at, bare, text):
         code = self.code
         if code.text(at + 1) != "(":
             return
         for position, (first, last) in enumerate(self.arguments(at + 1)):
             signs = [
                 i
-                for i in code.top(first, last)
+                for i in code.top_level_tokens(first, last)
                 if code.text(i) in ("+", "-") and self._is_binary(i)
             ]
             if position in bare and signs:
                 self.add(
                     "macro", at,
-                    f"{code.text(at)} is replaced by {text}, without parentheses around {code.spelled(first, last)}: "
+                    f"{code.text(at)} is replaced by {text}, without parentheses around {code.range_text(first, last)}: "
                     "write them in the macro, or a function",
                 )  # fmt: skip
                 return
@@ -404,7 +410,7 @@ class Operands(Search):
         before = self.code.tokens[at - 1]
         return before.kind in ("name", "number") or before.text in (")", "]")
 
-    def _of_number(self, at, text):
+    def _check_macro_number(self, at, text):
         code, products = self.code, ("*", "/", "%")
         is_factor = code.text(at + 1) in products or (
             code.text(at - 1) in products and self._is_binary(at - 1)
@@ -417,7 +423,7 @@ class Operands(Search):
             )
 
 
-def _number(text):
+def _number_value(text):
     try:
         return float(text.replace(" ", "").rstrip("fFuUlL"))
     except ValueError:
@@ -425,20 +431,20 @@ def _number(text):
 
 
 RULES = {
-    "!": (Operands._not_of_bits,),
-    "~": (Operands._complement,),
-    "(": (Operands._call_values,),
-    "[": (Operands._second_index,),
-    "=": (Operands._of_elements,),
-    "+=": (Operands._of_elements,),
-    "-=": (Operands._of_elements,),
-    **dict.fromkeys(COMPARISONS, (Operands._test,)),
+    "!": (Operands._check_not_of_bits,),
+    "~": (Operands._check_complement,),
+    "(": (Operands._check_call_values,),
+    "[": (Operands._check_second_index,),
+    "=": (Operands._check_stored_fraction,),
+    "+=": (Operands._check_stored_fraction,),
+    "-=": (Operands._check_stored_fraction,),
+    **dict.fromkeys(COMPARISONS, (Operands._check_truth_test,)),
 }
 """Operator -> the methods with its rules."""
 STATEMENTS = {
-    "plain": Operands._twice,
-    "for": Operands._to_the_size,
-    "if": Operands._to_the_size,
-    "while": Operands._to_the_size,
+    "plain": Operands._check_repeated_change,
+    "for": Operands._check_bounds_test,
+    "if": Operands._check_bounds_test,
+    "while": Operands._check_bounds_test,
 }
 """Kind of a statement -> the method with its rule."""

@@ -34,9 +34,9 @@ _POWERS = re.compile(r"(?:std::)?powf?|np_power|__powf")
 class Operators(Search):
     """The rules."""
 
-    def _division(self, at):
+    def _check_division(self, at):
         code = self.code
-        self._size(at)
+        self._check_sizeof(at)
         left, right = (
             code.tokens[at - 1],
             code.tokens[at + 1] if at + 1 < len(code.tokens) else None,
@@ -54,7 +54,7 @@ class Operators(Search):
             return
         if code.text(at) == "%" or left.kind != "number" or not INTEGER.fullmatch(left.text):
             return
-        divisor = self._divisor(at + 1)
+        divisor = self._divisor_value(at + 1)
         if divisor is None:
             return
         end, value = divisor
@@ -64,7 +64,7 @@ class Operators(Search):
         before = code.text(at - 2)
         if before in ("*", "/", "%", "<<", ">>", ".") or code.text(end) in ("%", "<<", "."):
             return
-        below = code.spelled(at + 1, end)
+        below = code.range_text(at + 1, end)
         if value is None:
             if above == 1 and self._is_scaled(at - 1, end):  # 1024/n may be intended
                 self.add(
@@ -83,7 +83,7 @@ class Operators(Search):
             f"{left.text}/{below} divides integers, which gives {quotient}: write {left.text}.0f/{below}",
         )  # fmt: skip
 
-    def octal(self, at):
+    def check_octal(self, at):
         text = self.code.text(at)
         if _OCTAL.fullmatch(text) and int(text) != int(text, 8):
             self.add(
@@ -92,9 +92,9 @@ class Operators(Search):
                 f"{text} begins with 0, so it is octal and means {int(text, 8)}: write {int(text)}",
             )
 
-    def _divisor(self, at):
-        """Returns (index after the divisor that begins at `at`, its value, or None for an integer variable);
-        returns None for any other divisor."""
+    def _divisor_value(self, at):
+        """Returns (index after the divisor at `at`, its value or None for an integer variable), or None for
+        any other divisor."""
         code = self.code
         token = code.tokens[at]
         if token.kind == "number":
@@ -138,12 +138,12 @@ class Operators(Search):
             or "<" in [self.code.text(i) for i in range(first, at)]
         )
 
-    def _power_or_bits(self, at):
+    def _check_power_or_bits(self, at):
         if self.text[self.code.tokens[at].start] == "^":  # `xor` combines bits
-            self._xor(at)
-        self._bits(at)
+            self._check_xor(at)
+        self._check_bit_precedence(at)
 
-    def _xor(self, at):
+    def _check_xor(self, at):
         code = self.code
         left, right = (
             code.tokens[at - 1],
@@ -152,7 +152,7 @@ class Operators(Search):
         if right is None:
             return
         base = self.before(at - 1)
-        shown = code.spelled(base, at)
+        shown = code.range_text(base, at)
         if left.kind == "number" and code.text(at - 2) not in (".",):
             if left.text not in ("2", "10") or code.text(at - 2) in _OF_BITS:
                 return
@@ -161,7 +161,7 @@ class Operators(Search):
             if right.kind not in ("name", "number"):
                 return
             end = self.behind(at + 1)
-            exponent = code.spelled(at + 1, end)
+            exponent = code.range_text(at + 1, end)
             wanted = f"1 << {exponent}" if left.text == "2" else f"1e{exponent}"
             if left.text == "10" and right.kind != "number":
                 wanted = f"pow(10.0, {exponent})"
@@ -176,7 +176,7 @@ class Operators(Search):
             or code.text(at + 2) in ("^", "|", "&", "<<")
         ):
             return
-        if code.text(base - 1) in _OF_BITS or self._exchanges(at):
+        if code.text(base - 1) in _OF_BITS or self._has_lane_exchange(at):
             return
         factor = f"({shown})" if left.text == ")" and code.partner.get(at - 1) != base else shown
         power = " * ".join([factor] * int(right.text))
@@ -185,7 +185,7 @@ class Operators(Search):
             f"^ combines bits, {shown}^{right.text} is no power: write {power} (or ^ 0x{right.text} for the bits)",
         )  # fmt: skip
 
-    def _exchanges(self, at):
+    def _has_lane_exchange(self, at):
         """Returns whether the function combines other indices with powers of two, as in exchanges between
         lanes."""
         body = self.body_of(at)
@@ -200,17 +200,17 @@ class Operators(Search):
             )
         return self.exchanging[first]
 
-    def _chain(self, at):
+    def _check_chain(self, at):
         code = self.code
         first, last = self.segment(at)
-        top = list(code.top(first, last))
+        top = list(code.top_level_tokens(first, last))
         compared = [i for i in top if code.text(i) in ("<", "<=", ">", ">=")]
         if len(compared) < 2 or compared[0] != at:
             return
         if any(code.text(i) in ("==", "!=", "&", "|", "^", "<<", "::") for i in top):
             return
         directions = {code.text(i)[0] for i in compared}
-        if len(directions) > 1 or self._is_of_templates(first, last, *directions):
+        if len(directions) > 1 or self._is_template_bracket(first, last, *directions):
             return
         if any(
             code.text(i) in TYPE_WORDS or code.text(i) in ("template", "operator")
@@ -218,19 +218,19 @@ class Operators(Search):
         ):
             return
         edges = [first - 1, *compared, last]
-        operands = [code.spelled(a + 1, b) for a, b in itertools.pairwise(edges)]
+        operands = [code.range_text(a + 1, b) for a, b in itertools.pairwise(edges)]
         if not all(operands):
             return
         pairs = zip(operands, compared, operands[1:], strict=False)
         wanted = " && ".join(f"{a} {code.text(i)} {b}" for a, i, b in pairs)
         self.add(
             "chain", at,
-            f"{code.spelled(first, last)} compares the result of the first comparison, 0 or 1: write {wanted}",
+            f"{code.range_text(first, last)} compares the result of the first comparison, 0 or 1: write {wanted}",
         )  # fmt: skip
 
-    def _is_of_templates(self, first, last, sign):
-        """Returns whether the comparison sign of tokens[first:last] is a bracket of a template argument list:
-        whether the other bracket is in the same statement."""
+    def _is_template_bracket(self, first, last, sign):
+        """Returns whether the comparison sign in tokens[first:last] is a bracket of a template argument list,
+        whose other bracket is in the same statement."""
         code, step = self.code, 1 if sign == "<" else -1
         at, partner = (last, ">") if sign == "<" else (first - 1, "<")
         while 0 <= at < len(code.tokens) and code.text(at) not in (";", "{", "}", "&&", "||"):
@@ -244,7 +244,7 @@ class Operators(Search):
             at += step
         return False
 
-    def _not(self, at):
+    def _check_not(self, at):
         code = self.code
         if code.text(at - 1) == "!" or code.text(at + 1) in ("!", "("):
             return
@@ -254,7 +254,7 @@ class Operators(Search):
         right = code.tokens[end + 1]
         if right.kind != "number" or code.text(end + 2) in ("*", "/", "+", "-", "<<", "%"):
             return
-        operand = code.spelled(at + 1, end)
+        operand = code.range_text(at + 1, end)
         opposite = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}[
             code.text(end)
         ]
@@ -264,16 +264,16 @@ class Operators(Search):
             f"write {operand} {opposite} {right.text}",
         )  # fmt: skip
 
-    def _logical(self, at):
+    def _check_logical(self, at):
         code = self.code
         (first, end), (start, last) = self.segment(at - 1), self.segment(at + 1)
         if (
             start < last
-            and code.spelled(first, end) == code.spelled(start, last)
+            and code.range_text(first, end) == code.range_text(start, last)
             and not any(code.text(i) in ("(", "++", "--") for i in range(start, last))
         ):
             self.add(
-                "repeated", at, f"both sides of {code.text(at)} are {code.spelled(start, last)}"
+                "repeated", at, f"both sides of {code.text(at)} are {code.range_text(start, last)}"
             )
         for number, is_right in ((at + 1, True), (at - 1, False)):
             if not 0 <= number < len(code.tokens):
@@ -291,10 +291,12 @@ class Operators(Search):
                 continue
             sign = code.text(at)
             first, last = self.segment(at - 1) if is_right else self.segment(at + 1)
-            compared = [i for i in code.top(first, last) if code.text(i) in COMPARISONS]
+            compared = [
+                i for i in code.top_level_tokens(first, last) if code.text(i) in COMPARISONS
+            ]
             wanted = "compare it with a value"
             if len(compared) == 1:
-                operand = code.spelled(first, compared[0])
+                operand = code.range_text(first, compared[0])
                 wanted = f"write {operand} {code.text(compared[0])} {token.text}"
             self.add(
                 "logical", at,
@@ -302,7 +304,7 @@ class Operators(Search):
                 f"{'the whole is true' if sign == '||' else 'it changes nothing'}: {wanted}",
             )  # fmt: skip
 
-    def _bits(self, at):
+    def _check_bit_precedence(self, at):
         """Reports i & 1 == 0 and i == 1 | 2: the operators & | and ^ have a lower precedence than
         comparisons."""
         code = self.code
@@ -328,20 +330,20 @@ class Operators(Search):
         ):
             return  # an address that is cast
         first, last = self.segment(at)
-        top = list(code.top(first, last))
+        top = list(code.top_level_tokens(first, last))
         if [i for i in top if code.text(i) in ("&", "|", "^")] != [at]:
             return
         compared = [i for i in top if code.text(i) in ("==", "!=")]
         if len(compared) != 1 or any(code.text(i) in ("<", ">", "<=", ">=") for i in top):
             return
         sign, comparison = code.text(at), code.text(compared[0])
-        left, right = code.spelled(first, at), code.spelled(at + 1, last)
+        left, right = code.range_text(first, at), code.range_text(at + 1, last)
         if compared[0] > at:
-            mask = code.spelled(at + 1, compared[0])
-            wanted = f"({left} {sign} {mask}) {comparison} {code.spelled(compared[0] + 1, last)}"
+            mask = code.range_text(at + 1, compared[0])
+            wanted = f"({left} {sign} {mask}) {comparison} {code.range_text(compared[0] + 1, last)}"
         elif sign == "|" and code.tokens[at + 1].kind == "number":
-            operand = code.spelled(first, compared[0])
-            wanted = f"{operand} {comparison} {code.spelled(compared[0] + 1, at)} || {operand} {comparison} {right}"
+            operand = code.range_text(first, compared[0])
+            wanted = f"{operand} {comparison} {code.range_text(compared[0] + 1, at)} || {operand} {comparison} {right}"
         else:
             return
         self.add(
@@ -350,7 +352,7 @@ class Operators(Search):
             f"write {wanted}",
         )  # fmt: skip
 
-    def _assignment(self, at):
+    def _check_assignment(self, at):
         """Reports mistyped assignments: x =+ 1, x =! y, out[i] = 3,14;"""
         code, tokens = self.code, self.code.tokens
         if at + 3 < len(tokens) and [tokens[at + k].kind for k in (1, 3)] == ["number"] * 2:
@@ -369,7 +371,7 @@ class Operators(Search):
         before, after = tokens[at - 1], tokens[at + 2]
         if before.start + len(before.text) == tokens[at].start or after.start == sign.start + 1:
             return
-        name = code.spelled(self.before(at - 1), at)
+        name = code.range_text(self.before(at - 1), at)
         wanted = f"{name} != " if sign.text == "!" else f"{name} {sign.text}= "
         self.add(
             "reversed",
@@ -377,7 +379,7 @@ class Operators(Search):
             f"{name} ={sign.text} sets {name} to {sign.text}{after.text}: write {wanted}{after.text}",
         )
 
-    def _size(self, at):
+    def _check_sizeof(self, at):
         """Reports sizeof(x) / sizeof(x[0]) if x is an array parameter."""
         code = self.code
         if code.text(at - 1) != ")" or code.text(at + 1) != "sizeof" or at - 1 not in code.partner:
@@ -401,7 +403,7 @@ class Operators(Search):
             f"sizeof({name}) is the size of a pointer or a view, not of the elements: {wanted}",
         )
 
-    def _shift(self, at):
+    def _check_shift(self, at):
         code = self.code
         left, right = (
             code.tokens[at - 1],
@@ -424,7 +426,7 @@ class Operators(Search):
                 f"{left.text} has {width} bits, and a shift by {right.text} has no value: write {wanted}",
             )  # fmt: skip
 
-    def _subscript(self, at):
+    def _check_subscript(self, at):
         code = self.code
         before = code.tokens[at - 1]
         if not (
@@ -434,17 +436,17 @@ class Operators(Search):
         closing = code.partner.get(at, 0)
         if closing <= at or code.text(at + 1) == "[":
             return
-        inside = list(code.top(at + 1, closing))
+        inside = list(code.top_level_tokens(at + 1, closing))
         commas = [i for i in inside if code.text(i) == ","]
         if commas and not any(code.text(i) == "<" for i in inside):
-            self._indices(at, closing, commas)
+            self._check_index_count(at, closing, commas)
             return
         if before.kind == "name" and code.text(at + 1) == "-" and closing == at + 3:
-            self._negative(at - 1, at + 1)
+            self._check_negative_index(at - 1, at + 1)
         if before.kind == "name" and closing == at + 2 and code.tokens[at + 1].kind == "number":
-            self._behind_the_end(at - 1, at + 1)
+            self._check_index_past_end(at - 1, at + 1)
 
-    def _behind_the_end(self, name, at):
+    def _check_index_past_end(self, name, at):
         """Reports an index such as s[8] into a local array of 8 elements."""
         code, body = self.code, self.body_of(at)
         index = LITERAL.fullmatch(code.text(at))
@@ -461,7 +463,7 @@ class Operators(Search):
                 f"{text} has {size} elements, {text}[0] to {text}[{size - 1}]: {text}[{code.text(at)}] is behind them",
             )  # fmt: skip
 
-    def _call(self, at):
+    def _check_array_call(self, at):
         """Reports x(-1) and x(i, -1) of an array."""
         code = self.code
         name = code.tokens[at - 1] if at else None
@@ -469,13 +471,16 @@ class Operators(Search):
         if name is None or name.kind != "name" or closing <= at:
             return
         first = at + 1
-        for end in [*(i for i in code.top(at + 1, closing) if code.text(i) == ","), closing]:
+        for end in [
+            *(i for i in code.top_level_tokens(at + 1, closing) if code.text(i) == ","),
+            closing,
+        ]:
             is_negative = code.text(first) == "-" and end == first + 2
             if is_negative and self.kind_of(at - 1) == "array":
-                self._negative(at - 1, first)
+                self._check_negative_index(at - 1, first)
             first = end + 1
 
-    def _negative(self, name, at):
+    def _check_negative_index(self, name, at):
         code = self.code
         number = code.tokens[at + 1]
         literal = LITERAL.fullmatch(number.text) if number.kind == "number" else None
@@ -495,28 +500,28 @@ class Operators(Search):
             f"end{wanted}",
         )  # fmt: skip
 
-    def _indices(self, at, closing, commas):
+    def _check_index_count(self, at, closing, commas):
         code = self.code
         if re.search(r"2[3b-z6-9]$", self.std):
             return  # several indices have a meaning
         first = self.before(at - 1)
-        name = code.spelled(first, at)
-        given = code.spelled(at + 1, closing)
+        name = code.range_text(first, at)
+        given = code.range_text(at + 1, closing)
         kind = self.kind_of(first) if first == at - 1 else None
         if kind in ("array", "generic"):
-            file, line = self.place(at)
+            file, line = self.line_of(at)
             has, count = self.dimensions(first), len(commas) + 1
             wanted = f"write {name}({given})"
             if kind == "generic":
-                wanted += f" for {count}, {name}[{code.spelled(at + 1, commas[0])}] for one"
+                wanted += f" for {count}, {name}[{code.range_text(at + 1, commas[0])}] for one"
             if has == 1:
-                last = code.spelled(at + 1, commas[0])
+                last = code.range_text(at + 1, commas[0])
                 wanted = f"{name} has one dimension: write {name}[{last}]"
             text = f"{name}[{given}] has {count} indices; an array takes one index for each dimension; {wanted}"
             self.refused.append(WrongIndexCount(file, line, text, self.shown(at)))
             return
-        last = code.spelled(commas[-1] + 1, closing)
-        indices = [code.spelled(a + 1, b) for a, b in zip([at, *commas], [*commas, closing])]
+        last = code.range_text(commas[-1] + 1, closing)
+        indices = [code.range_text(a + 1, b) for a, b in zip([at, *commas], [*commas, closing])]
         wanted = f"{name}[{']['.join(indices)}]"
         self.add(
             "comma", at,
@@ -525,22 +530,22 @@ class Operators(Search):
 
 
 RULES = {
-    "/": Operators._division,
-    "%": Operators._division,
-    "^": Operators._power_or_bits,
-    "&": Operators._bits,
-    "|": Operators._bits,
-    "=": Operators._assignment,
-    "<": Operators._chain,
-    "<=": Operators._chain,
-    ">": Operators._chain,
-    ">=": Operators._chain,
-    "!": Operators._not,
-    "&&": Operators._logical,
-    "||": Operators._logical,
-    "<<": Operators._shift,
-    "[": Operators._subscript,
-    "(": Operators._call,
+    "/": Operators._check_division,
+    "%": Operators._check_division,
+    "^": Operators._check_power_or_bits,
+    "&": Operators._check_bit_precedence,
+    "|": Operators._check_bit_precedence,
+    "=": Operators._check_assignment,
+    "<": Operators._check_chain,
+    "<=": Operators._check_chain,
+    ">": Operators._check_chain,
+    ">=": Operators._check_chain,
+    "!": Operators._check_not,
+    "&&": Operators._check_logical,
+    "||": Operators._check_logical,
+    "<<": Operators._check_shift,
+    "[": Operators._check_subscript,
+    "(": Operators._check_array_call,
 }
 """Operator -> the method with its rule."""
 

@@ -47,7 +47,7 @@ class Search:
         self.text = text
         self.lines = text.split("\n")
         self.starts = list(itertools.accumulate((len(line) + 1 for line in self.lines), initial=0))
-        self.places = linemap.positions(text)
+        self.places = linemap.line_positions(text)
         conditional = _conditional_lines(tokens, len(self.lines))
         spans: dict[str, list[Lines]] = {}
         for span in users:
@@ -70,7 +70,7 @@ class Search:
         self._starts = [body.block.first for body in self.bodies if not body.is_lambda]
         self._outer = [body for body in self.bodies if not body.is_lambda]
 
-    def place(self, at):
+    def line_of(self, at):
         return self.places[self.code.tokens[at].line]
 
     def is_users(self, at):
@@ -83,17 +83,17 @@ class Search:
         return line_with_caret(self.lines[token.line], token.start - self.starts[token.line])
 
     def add(self, kind, at, text):
-        file, line = self.place(at)
+        file, line = self.line_of(at)
         slip = Slip(file, line, kind, text, self.shown(at))
         self._added.setdefault(slip, set()).add(self.code.tokens[at].line)
 
     def found(self):
         """Returns the list of warnings; each message occurs once per line. A function's lines occur once for
-        each signature. A warning that does not apply to all of them is dropped, because the line is right for
-        some types."""
+        each signature. A warning that does not apply to all signatures is dropped, because the line is right
+        for some types."""
         found: dict[tuple, Slip] = {}
         if self._added:
-            copies = linemap.copies(self.text)
+            copies = linemap.count_copies(self.text)
             for slip, lines in self._added.items():
                 if len(lines) >= copies[(slip.file, slip.line), self.lines[min(lines)]]:
                     found.setdefault(slip[:4], slip)
@@ -137,14 +137,14 @@ class Search:
         while code.text(at) in ("-", "+", "!", "~", "*", "&"):
             at += 1
         if code.text(at) == "(":
-            at = code.after(at)
+            at = code.index_after(at)
             if at < len(code.tokens) and code.tokens[at].kind in ("name", "number"):
                 return self.behind(at)  # a cast
         else:
             at += 1
         while code.text(at) in ("[", "(", ".", "->", "::", "++", "--"):
             at = (
-                code.after(at)
+                code.index_after(at)
                 if code.text(at) in ("[", "(")
                 else at + 1 + (code.text(at) in (".", "->", "::"))
             )
@@ -155,12 +155,12 @@ class Search:
         code, closing = self.code, self.code.partner.get(at, 0)
         if closing <= at + 1:
             return []
-        commas = [i for i in code.top(at + 1, closing) if code.text(i) == ","]
+        commas = [i for i in code.top_level_tokens(at + 1, closing) if code.text(i) == ","]
         return list(zip([at + 1, *(i + 1 for i in commas)], [*commas, closing]))
 
     def segment(self, at):
         """Returns (first, last) of the tokens around a token, delimited by a comma, semicolon, bracket,
-        assignment, && or ||. Both numbers are `at` if the delimiter is far away, as in generated text."""
+        assignment, && or ||. Both indices are `at` if the delimiter is far away, as in generated text."""
         code = self.code
         first, count = at, 0
         while first > 0 and code.text(first - 1) not in _BEGIN:
@@ -172,7 +172,7 @@ class Search:
                 return at, at
         last = at
         while last < len(code.tokens) and code.text(last) not in _END:
-            last = code.after(last)
+            last = code.index_after(last)
             count += 1
             if count > _FAR:
                 return at, at
@@ -199,8 +199,8 @@ class Search:
         return len(found) == 1 and self.code.text(found[0] - 1) in INTEGER_TYPES
 
     def is_local(self, at):
-        """Returns whether a name is declared in its function's block. A parameter of a ufunc has another type
-        in each signature."""
+        """Returns whether a name is declared in its function's block. Parameters do not count, because a
+        ufunc's parameter has another type in each signature."""
         body = self.body_of(at)
         found = self.declarations(body).get(self.code.text(at), ()) if body else ()
         return bool(found) and all(place >= body.block.first for place in found)

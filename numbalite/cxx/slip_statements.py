@@ -22,28 +22,28 @@ _FRACTION = re.compile(r"\d*\.\d*[1-9]\d*[fF]?")
 class Statements(Search):
     """The rules."""
 
-    def _if(self, statement):
-        self._condition(statement)
+    def _check_if(self, statement):
+        self._check_condition(statement)
         if statement.parts and statement.parts[0].kind == "empty" and len(statement.parts) == 1:
-            self._empty(statement, "if")
-        self._dangling(statement)
-        self._repeated(statement)
+            self._check_empty_body(statement, "if")
+        self._check_dangling_else(statement)
+        self._check_repeated_condition(statement)
 
-    def _while(self, statement):
-        self._condition(statement)
+    def _check_while(self, statement):
+        self._check_condition(statement)
         if statement.parts and statement.parts[0].kind == "empty" and self._is_followed(statement):
-            self._empty(statement, "while")
+            self._check_empty_body(statement, "while")
 
-    def _do(self, statement):
-        self._condition(statement)
+    def _check_do(self, statement):
+        self._check_condition(statement)
 
-    def _block(self, statement):
+    def _check_block(self, statement):
         for body, following in itertools.pairwise(statement.parts):
-            self._indented(body, following)
+            self._check_indentation(body, following)
         for part in statement.parts:
-            self._own_value(part)
+            self._check_self_assignment(part)
 
-    def _indented(self, statement, following):
+    def _check_indentation(self, statement, following):
         """Reports a line after an `if` or a loop without braces if the line is indented like the body."""
         code = self.code
         if statement.kind not in ("if", "for", "while") or not statement.parts:
@@ -71,7 +71,7 @@ class Statements(Search):
             word = "else" if len(statement.parts) == 2 else statement.kind
             self.add(
                 "indented", following.first,
-                f"the {word} of line {self.place(last.first - 1)[1]} ends before this line, which runs in any case: "
+                f"the {word} of line {self.line_of(last.first - 1)[1]} ends before this line, which runs in any case: "
                 "write { } around both lines",
             )  # fmt: skip
 
@@ -86,9 +86,9 @@ class Statements(Search):
             for at in range(statement.first, statement.last - 1)
         )
 
-    def _switch(self, statement):
+    def _check_switch(self, statement):
         code = self.code
-        for part in statement.walk():
+        for part in statement.walk_statements():
             name = code.text(part.first)
             if (
                 part.kind == "label"
@@ -98,15 +98,15 @@ class Statements(Search):
                 wanted = f"case {name[4:]}" if name[:4] == "case" and name[4:] else "default"
                 self.add("label", part.first, f"no goto jumps to {name}: write {wanted}:")
 
-    def _steps(self, statement):
-        """Reports a loop whose step changes a variable that the loop's condition does not test, or changes it
-        away from the loop's end."""
+    def _check_step_direction(self, statement):
+        """Reports a loop whose step changes a variable that is not in the condition, or changes it away from
+        the end."""
         code = self.code
         first, last = statement.head
-        stops = [at for at in code.top(first, last) if code.text(at) == ";"]
+        stops = [at for at in code.top_level_tokens(first, last) if code.text(at) == ";"]
         if len(stops) != 2 or stops[1] + 1 >= last or stops[0] + 1 == stops[1]:
             return
-        start = [at for at in code.top(first, stops[0]) if code.text(at) in ("=", "{")]
+        start = [at for at in code.top_level_tokens(first, stops[0]) if code.text(at) in ("=", "{")]
         if not start or not code.tokens[start[0] - 1].kind == "name":
             return
         own = code.text(start[0] - 1)
@@ -148,16 +148,16 @@ class Statements(Search):
                 f"{''.join(step)} leads away from {' '.join(condition)}: write {wanted}",
             )
 
-    def _for(self, statement):
-        self._steps(statement)
+    def _check_for(self, statement):
+        self._check_step_direction(statement)
         for part in statement.parts:
-            self._own_value(part)
+            self._check_self_assignment(part)
         if not statement.parts or statement.parts[0].kind != "empty":
             return
         if self._is_followed(statement) or self._is_pure(statement):
-            self._empty(statement, "for")
+            self._check_empty_body(statement, "for")
 
-    def _empty(self, statement, word):
+    def _check_empty_body(self, statement, word):
         at = statement.parts[0].first
         self.add(
             "empty", at,
@@ -182,7 +182,7 @@ class Statements(Search):
         """Returns whether a loop without a body changes only its own variable."""
         code = self.code
         first, last = statement.head
-        stops = [at for at in code.top(first, last) if code.text(at) == ";"]
+        stops = [at for at in code.top_level_tokens(first, last) if code.text(at) == ";"]
         if (
             len(stops) != 2
             or code.tokens[first].kind != "name"
@@ -200,14 +200,14 @@ class Statements(Search):
                 return False
         return True
 
-    def _condition(self, statement):
+    def _check_condition(self, statement):
         code = self.code
         if statement.head is None:
             return
         first, last = statement.head
-        stops = [at for at in code.top(first, last) if code.text(at) == ";"]
+        stops = [at for at in code.top_level_tokens(first, last) if code.text(at) == ";"]
         first = stops[-1] + 1 if stops else first
-        signs = [at for at in code.top(first, last) if code.text(at) == "="]
+        signs = [at for at in code.top_level_tokens(first, last) if code.text(at) == "="]
         if len(signs) != 1:
             return
         at = signs[0]
@@ -218,30 +218,30 @@ class Statements(Search):
             return  # a declaration, or part of a comparison
         if code.text(at + 1) == "!" and code.tokens[at + 1].start == code.tokens[at].start + 1:
             return  # =! is a separate slip
-        left, right = code.spelled(first, at), code.spelled(at + 1, last)
+        left, right = code.range_text(first, at), code.range_text(at + 1, last)
         self.add(
             "assigned", at, f"{left} = {right} sets {left}: write {left} == {right} to compare"
         )
 
-    def _repeated(self, statement):
+    def _check_repeated_condition(self, statement):
         """Reports an `else if` that repeats an earlier condition."""
         code = self.code
-        condition = code.spelled(*statement.head)
+        condition = code.range_text(*statement.head)
         other = statement
         while len(other.parts) == 2 and other.parts[1].kind == "if":
             other = other.parts[1]
             first, last = other.head
-            if code.spelled(first, last) == condition and not any(
+            if code.range_text(first, last) == condition and not any(
                 code.text(i) in ("(", "++", "--", *ASSIGNMENTS) for i in range(first, last)
             ):
-                line = self.place(statement.first)[1]
+                line = self.line_of(statement.first)[1]
                 self.add(
                     "repeated",
                     other.first,
                     f"line {line} has this condition already: this branch never runs",
                 )
 
-    def _dangling(self, statement):
+    def _check_dangling_else(self, statement):
         """Reports an `else` that is indented like the outer `if`'s."""
         code = self.code
         if len(statement.parts) != 1 or statement.parts[0].kind != "if":
@@ -263,20 +263,20 @@ class Statements(Search):
             "this else belongs to the inner if: write { } around the body of the outer one",
         )  # fmt: skip
 
-    def _plain(self, statement):
-        self._dropped(statement)
+    def _check_plain(self, statement):
+        self._check_unused_result(statement)
 
-    def _own_value(self, statement):
+    def _check_self_assignment(self, statement):
         """Reports assignments of a variable's own value: x = x;, i = i++;, float s = s + x[k];"""
         code = self.code
         first, last = statement.first, statement.last - 1
         if statement.kind != "plain" or code.text(last) != ";" or not self.is_users(first):
             return
-        signs = [at for at in code.top(first, last) if code.text(at) == "="]
+        signs = [at for at in code.top_level_tokens(first, last) if code.text(at) == "="]
         if len(signs) != 1 or any(code.text(at) == "{" for at in range(signs[0], last)):
             return
         at = signs[0]
-        left, right = code.spelled(first, at), code.spelled(at + 1, last)
+        left, right = code.range_text(first, at), code.range_text(at + 1, last)
         if self.before(at - 1) == first and code.tokens[first].kind == "name":
             if left == right:
                 self.add(
@@ -314,7 +314,7 @@ class Statements(Search):
                     f"where the outer {name.text} is meant",
                 )  # fmt: skip
 
-    def _dropped(self, statement):
+    def _check_unused_result(self, statement):
         code = self.code
         first, last = statement.first, statement.last - 1
         if last == first + 1 and code.text(first).startswith(("__sync", "__threadfence")):
@@ -329,7 +329,7 @@ class Statements(Search):
             "number",
         ):
             return
-        top = list(code.top(first, last))
+        top = list(code.top_level_tokens(first, last))
         texts = [code.text(at) for at in top]
         if any(
             t in ASSIGNMENTS or t in ("++", "--", "<<", "?", ",", "&&", "||", "{", "<", ">")
@@ -348,7 +348,7 @@ class Statements(Search):
             if not is_operand or (code.tokens[end].kind == "name" and code.text(end) in KEYWORDS):
                 continue
             if sign in ("==", "!=", ">=") or (sign == "<=" and "operator" not in texts):
-                left, right = code.spelled(first, at), code.spelled(at + 1, last)
+                left, right = code.range_text(first, at), code.range_text(at + 1, last)
                 wanted = f": write {left} = {right}" if sign == "==" else ""
                 self.add(
                     "unused", at, f"{left} {sign} {right} compares and drops the result{wanted}"
@@ -358,7 +358,7 @@ class Statements(Search):
                 code.text(end) in (")", "]") or code.tokens[end].kind == "number"
             )
             if sign in ("+", "-", "/", "%", "^", "|") or is_product:
-                left, right = code.spelled(first, at), code.spelled(at + 1, last)
+                left, right = code.range_text(first, at), code.range_text(at + 1, last)
                 wanted = ""
                 if self.before(at - 1) == first and code.tokens[first].kind == "name":
                     wanted = f": write {left} {sign}= {right}"
@@ -367,7 +367,7 @@ class Statements(Search):
                 )
                 return
 
-    def unset(self, body):
+    def check_uninitialized(self, body):
         if any(
             self.conditional[self.code.tokens[at].line]
             for at in (body.block.first, body.block.last - 1)
@@ -378,13 +378,13 @@ class Statements(Search):
         )
         if any(self.conditional[line] for line in lines):
             return
-        for read in uninitialized.reads(self.code, body):
+        for read in uninitialized.find_uninitialized_reads(self.code, body):
             if not self.is_users(read.at):
                 continue
             if read.branch is None:
                 text = f"{read.name} is read before it has a value: write one where it is declared, {read.name} = 0"
             else:
-                line = self.place(read.branch.first)[1]
+                line = self.line_of(read.branch.first)[1]
                 text = (
                     f"{read.name} has no value where the if of line {line} does not set it: write one where it is "
                     f"declared, {read.name} = 0, or set it in both branches"
@@ -393,12 +393,12 @@ class Statements(Search):
 
 
 RULES = {
-    "block": Statements._block,
-    "if": Statements._if,
-    "switch": Statements._switch,
-    "while": Statements._while,
-    "do": Statements._do,
-    "for": Statements._for,
-    "plain": Statements._plain,
+    "block": Statements._check_block,
+    "if": Statements._check_if,
+    "switch": Statements._check_switch,
+    "while": Statements._check_while,
+    "do": Statements._check_do,
+    "for": Statements._check_for,
+    "plain": Statements._check_plain,
 }
 """Kind of a statement -> the method with its rule."""

@@ -59,10 +59,10 @@ class Values(Search):
 
     # ---- comparisons
 
-    def _equal(self, at):
+    def _check_equality(self, at):
         code = self.code
         first, end = self.before(at - 1), self.behind(at + 1)
-        left, right = code.spelled(first, at), code.spelled(at + 1, end)
+        left, right = code.range_text(first, at), code.range_text(at + 1, end)
         is_operand = self.is_operand(at - 1) and code.text(first - 1) not in _WITHIN
         if not is_operand or code.text(at - 1) == "operator":
             return
@@ -73,9 +73,9 @@ class Values(Search):
                 "nan", at, f"{left} {code.text(at)} {right} is always {result}: write {wanted}"
             )
             return
-        self._equal_chain(at)
-        self._of_double(at, first, left)
-        self._of_mask(at, left, right)
+        self._check_equality_chain(at)
+        self._check_double_comparison(at, first, left)
+        self._check_mask_comparison(at, left, right)
         arrays = [self._is_array(i) for i in (at - 1, at + 1)]
         if all(arrays) and end == at + 2 and first == at - 1:
             self.add(
@@ -86,24 +86,25 @@ class Values(Search):
             result = "true" if code.text(at) == "==" else "false"
             self.add("repeated", at, f"both sides of {code.text(at)} are {left}: it is {result}")
 
-    def _equal_chain(self, at):
+    def _check_equality_chain(self, at):
         code = self.code
         first, last = self.segment(at)
-        top = list(code.top(first, last))
+        top = list(code.top_level_tokens(first, last))
         signs = [i for i in top if code.text(i) in COMPARISONS]
         if len(signs) != 2 or signs[0] != at or {code.text(i) for i in signs} != {"=="}:
             return
         if any(code.text(i) in ("&", "|", "^", "true", "false") for i in top):
             return
         a, b, c = (
-            code.spelled(i, k) for i, k in ((first, at), (at + 1, signs[1]), (signs[1] + 1, last))
+            code.range_text(i, k)
+            for i, k in ((first, at), (at + 1, signs[1]), (signs[1] + 1, last))
         )
         self.add(
             "chain", at,
             f"{a} == {b} == {c} compares the result of the first comparison, 0 or 1: write {a} == {b} && {b} == {c}",
         )  # fmt: skip
 
-    def _of_double(self, at, first, left):
+    def _check_double_comparison(self, at, first, left):
         """Reports comparisons of a float with a double literal such as 0.1, which no float equals."""
         code, number = self.code, self.code.text(at + 1)
         if not _DOUBLE.fullmatch(number) or code.text(at + 2) in _WITHIN | {"+"}:
@@ -136,14 +137,14 @@ class Values(Search):
                 return code.text(i - 2) == "float" and not found
         return len(found) == 1 and code.text(found[0] - 1) == "float"
 
-    def _of_mask(self, at, left, right):
+    def _check_mask_comparison(self, at, left, right):
         """Reports comparisons that a mask makes constant: (i & 1) == 2"""
         code = self.code
         opening = code.partner.get(at - 1, -1)
         value = LITERAL.fullmatch(right)
         if code.text(at - 1) != ")" or opening < 0 or value is None:
             return
-        inside = list(code.top(opening + 1, at - 1))
+        inside = list(code.top_level_tokens(opening + 1, at - 1))
         signs = [i for i in inside if code.text(i) == "&"]
         mask = LITERAL.fullmatch(code.text(at - 2)) if len(signs) == 1 else None
         if code.tokens[opening - 1].kind == "name" and code.text(opening - 1) not in KEYWORDS:
@@ -166,10 +167,10 @@ class Values(Search):
             and len(self.declarations(body).get(name.text, ())) == 1
         )
 
-    def _range(self, at):
+    def _check_range(self, at):
         """Reports conditions that are always true or false: i > 5 && i < 3, i != 1 || i != 2"""
         code = self.code
-        sides = [self._compared(*self.segment(i)) for i in (at - 1, at + 1)]
+        sides = [self._comparison_operands(*self.segment(i)) for i in (at - 1, at + 1)]
         if None in sides or sides[0][0] != sides[1][0]:
             return
         (operand, *one), (_, *other) = sides
@@ -184,69 +185,69 @@ class Values(Search):
                 f"{'no' if both else 'each'} value of {operand} makes this true: write {wanted}, or another number",
             )  # fmt: skip
 
-    def _compared(self, first, last):
+    def _comparison_operands(self, first, last):
         """Returns (operand, sign, number) of a comparison with a number; None for any other comparison."""
         code = self.code
-        signs = [i for i in code.top(first, last) if code.text(i) in COMPARISONS]
+        signs = [i for i in code.top_level_tokens(first, last) if code.text(i) in COMPARISONS]
         if len(signs) != 1:
             return None
         at = signs[0]
-        texts = code.spelled(first, at), code.spelled(at + 1, last)
+        texts = code.range_text(first, at), code.range_text(at + 1, last)
         if any("(" in text or "++" in text or "--" in text for text in texts):
             return None
-        numbers = [_number(text) for text in texts]
+        numbers = [_number_value(text) for text in texts]
         if numbers[1] is not None and numbers[0] is None:
             return texts[0], code.text(at), numbers[1]
         if numbers[0] is not None and numbers[1] is None:
             return texts[1], _OPPOSITE[code.text(at)], numbers[0]
         return None
 
-    def _question(self, at):
+    def _check_conditional(self, at):
         code = self.code
         first, last = self.segment(at - 1)
         if last != at:
             return
-        top = list(code.top(first, last))
+        top = list(code.top_level_tokens(first, last))
         signs = [code.text(i) for i in top if code.tokens[i].kind == "sign" and i > first]
         if "+" in signs and not set(signs) & (COMPARISONS | {"&", "|", "^", "<<", ">>", "!", "<"}):
             where = max(i for i in top if code.text(i) == "+")
             self.add(
                 "question", at,
-                f"?: comes after +, so {code.spelled(first, last)} is the condition: write "
-                f"{code.spelled(first, where)} + ({code.spelled(where + 1, last)} ? ... : ...)",
+                f"?: comes after +, so {code.range_text(first, last)} is the condition: write "
+                f"{code.range_text(first, where)} + ({code.range_text(where + 1, last)} ? ... : ...)",
             )  # fmt: skip
         literal = LITERAL.fullmatch(code.text(at - 1))
         if literal and first == at - 1 and code.text(at - 2) == "=" and self.is_operand(at - 3):
-            name = code.spelled(self.before(at - 3), at - 2)
+            name = code.range_text(self.before(at - 3), at - 2)
             self.add(
                 "assigned", at - 2, f"the condition is {literal[0]} alone: write {name} == {literal[0]} to compare"
             )  # fmt: skip
-        colon, end = self._branches(at)
-        if colon and code.spelled(at + 1, colon) == code.spelled(colon + 1, end):
+        colon, end = self._has_equal_branches(at)
+        if colon and code.range_text(at + 1, colon) == code.range_text(colon + 1, end):
             self.add(
-                "repeated", at, f"both results of ?: are {code.spelled(at + 1, colon)}: write another one"
+                "repeated", at, f"both results of ?: are {code.range_text(at + 1, colon)}: write another one"
             )  # fmt: skip
 
-    def _branches(self, at):
+    def _has_equal_branches(self, at):
         code, depth, colon = self.code, 1, at + 1
         while depth and code.text(colon) not in (";", ")", "]", "}", ""):
             depth += (code.text(colon) == "?") - (code.text(colon) == ":")
             if depth:
-                colon = code.after(colon)
+                colon = code.index_after(colon)
         if depth or any(code.text(i) == "?" for i in range(at + 1, colon)):
             return 0, 0
         return colon, self.segment(colon + 1)[1]
 
     # ---- sums and products
 
-    def _minus(self, at):
+    def _check_difference(self, at):
         code = self.code
-        self._unsigned(at)
+        self._check_unsigned_difference(at)
         if not self.is_operand(at - 1):
             return
         first, end = self.before(at - 1), self.behind(at + 1)
-        left = code.spelled(first, at)
-        if not ("[" in left or "." in left) or "(" in left or left != code.spelled(at + 1, end):
+        left = code.range_text(first, at)
+        if not ("[" in left or "." in left) or "(" in left or left != code.range_text(at + 1, end):
             return
         if code.text(first - 1) in _WITHIN or code.text(end) in _WITHIN | {"[", "("}:
             return
@@ -254,11 +255,12 @@ class Values(Search):
             return  # an index that depends on a loaded value, as benchmarks use it
         self.add("repeated", at, f"both sides of - are {left}: it is 0")
 
-    def _unsigned(self, at):
-        """float d = threadIdx.x - 5;, (threadIdx.x - 16) * 0.1f"""
+    def _check_unsigned_difference(self, at):
+        """Reports unsigned differences converted to float: float d = threadIdx.x - 5;, (threadIdx.x - 16) *
+        0.1f"""
         code = self.code
         first, last = self.segment(at)
-        top = list(code.top(first, last))
+        top = list(code.top_level_tokens(first, last))
         start = first + (first == at)
         if code.text(start) not in ("threadIdx", "blockIdx") or first == last:
             return
@@ -270,18 +272,18 @@ class Values(Search):
                 return
             if token.kind == "number" and not INTEGER.fullmatch(token.text):
                 return
-            if token.kind == "name" and not self._is_of_the_grid(i) and not self.is_integer(i):
+            if token.kind == "name" and not self._is_grid_index(i) and not self.is_integer(i):
                 return
         is_value = code.text(first - 1) == "=" and code.text(first - 3) in FLOAT_TYPES
         if not (is_value or self._is_scaled_by_float(first, last)) or self._is_guarded(start):
             return
-        name = code.spelled(start, start + 3)
+        name = code.range_text(start, start + 3)
         self.add(
             "unsigned", at,
             f"{name} is unsigned, so a difference below 0 becomes about 4.29e9: write (int){name} first",
         )  # fmt: skip
 
-    def _ratio(self, at):
+    def _check_ratio(self, at):
         """Reports an integer division assigned to a float: float u = i / n;"""
         code = self.code
         is_value = code.text(at - 2) == "=" and code.text(at - 4) in FLOAT_TYPES
@@ -293,7 +295,7 @@ class Values(Search):
                 "quotient", at, f"{left} / {right} divides integers and drops the fraction: write (float){left} / {right}"
             )  # fmt: skip
 
-    def _is_of_the_grid(self, at):
+    def _is_grid_index(self, at):
         code = self.code
         if code.text(at - 1) == ".":
             at -= 2
@@ -316,22 +318,22 @@ class Values(Search):
         code, body = self.code, self.body_of(at)
         if body is None:
             return True
-        name = code.spelled(at, at + 3)
+        name = code.range_text(at, at + 3)
         for i in range(body.block.first, body.block.last):
-            if code.text(i) == code.text(at) and code.spelled(i, i + 3) == name:
+            if code.text(i) == code.text(at) and code.range_text(i, i + 3) == name:
                 if {code.text(i - 1), code.text(i + 3)} & COMPARISONS or code.text(i + 3) == "?":
                     return True
                 if code.text(i - 1) == "(" and code.text(i + 3) == ")":
                     return True  # if (threadIdx.x)
         return False
 
-    def _formula(self, at):
+    def _check_index_formula(self, at):
         """Reports a wrong formula for the global index: threadIdx.x * blockDim.x + blockIdx.x"""
         code = self.code
         first, last = self.segment(at)
         if last - first != 11 or at != first + 3:
             return
-        parts = [code.spelled(first + k, first + k + 3) for k in (0, 4, 8)]
+        parts = [code.range_text(first + k, first + k + 3) for k in (0, 4, 8)]
         signs = [code.text(first + 3), code.text(first + 7)]
         names = [part[:-2] for part in parts]
         if len({part[-2:] for part in parts}) != 1 or not set(signs) <= {"+", "*"}:
@@ -348,22 +350,22 @@ class Values(Search):
         axis = parts[0][-2:]
         self.add(
             "formula", first,
-            f"{code.spelled(first, last)} gives several threads one index: write blockIdx{axis} * blockDim{axis} + "
+            f"{code.range_text(first, last)} gives several threads one index: write blockIdx{axis} * blockDim{axis} + "
             f"threadIdx{axis}",
         )  # fmt: skip
 
     # ---- calls
 
-    def _called(self, at):
+    def _check_call(self, at):
         name = self.code.text(at - 1)
         if name == "printf":
-            self._printed(at)
+            self._check_printf(at)
         elif name in ("memset", "memcpy"):
-            self._memory(at, name)
+            self._check_memory_call(at, name)
         elif name.startswith("atomic"):
-            self._atomic(at, name)
+            self._check_atomic(at, name)
 
-    def _printed(self, at):
+    def _check_printf(self, at):
         code, arguments = self.code, self.arguments(at)
         if not arguments:
             return
@@ -386,11 +388,11 @@ class Values(Search):
                 f"{'follows' if given == 1 else 'follow'} it",
             )  # fmt: skip
 
-    def _memory(self, at, name):
+    def _check_memory_call(self, at, name):
         code, arguments = self.code, self.arguments(at)
         if len(arguments) != 3 or code.text(at - 2) in (".", "->"):
             return
-        target, value, size = (code.spelled(*one) for one in arguments)
+        target, value, size = (code.range_text(*one) for one in arguments)
         opening = arguments[2][0] + 1
         if name == "memset" and size == "0" and value != "0":
             self.add(
@@ -424,7 +426,7 @@ class Values(Search):
             for i in places
         )  # fmt: skip
 
-    def _atomic(self, at, name):
+    def _check_atomic(self, at, name):
         """Reports atomicAdd(&sum, x[i]) if sum is a thread-local variable."""
         code, body = self.code, self.body_of(at)
         if code.text(at + 1) != "&" or code.tokens[at + 2].kind != "name" or body is None:
@@ -452,7 +454,7 @@ class Values(Search):
 
     # ---- statements
 
-    def _dropped_value(self, statement):
+    def _check_unused_value(self, statement):
         code = self.code
         first, last = statement.first, statement.last - 1
         if code.text(last) != ";" or not self.is_users(first):
@@ -465,23 +467,29 @@ class Values(Search):
             return
         if code.tokens[first].kind != "name" or code.text(first) in KEYWORDS:
             return
-        is_whole = first + 1 < last and code.after(first + 1) == last
+        is_whole = first + 1 < last and code.index_after(first + 1) == last
         if code.text(first + 1) == "[" and is_whole and last > first + 3:
-            self.add("unused", first, f"{code.spelled(first, last)} alone does nothing: assign it")
+            self.add(
+                "unused", first, f"{code.range_text(first, last)} alone does nothing: assign it"
+            )
         start = first + 2 if code.text(first + 1) == "::" else first
-        is_call = code.text(start + 1) == "(" and code.after(start + 1) == last
-        if is_call and code.spelled(first, start + 1) in _PURE and not self._is_own(start):
+        is_call = code.text(start + 1) == "(" and code.index_after(start + 1) == last
+        if (
+            is_call
+            and code.range_text(first, start + 1) in _PURE
+            and not self._is_source_function(start)
+        ):
             operand = self.arguments(start + 1)
             wanted = "assign it, or remove the line"
             if code.text(start).startswith("__shfl"):
                 wanted = f"assign it, as in v += {code.text(start)}(...)"
             elif len(operand) > 1 and code.tokens[operand[0][0]].kind == "name":
-                wanted = f"write {code.spelled(*operand[0])} = {code.spelled(first, last)}"
+                wanted = f"write {code.range_text(*operand[0])} = {code.range_text(first, last)}"
             self.add(
-                "unused", first, f"the result of {code.spelled(first, start + 1)} is dropped: {wanted}"
+                "unused", first, f"the result of {code.range_text(first, start + 1)} is dropped: {wanted}"
             )  # fmt: skip
 
-    def _is_own(self, at):
+    def _is_source_function(self, at):
         """Returns whether the source defines a function or a macro of this name."""
         code, name = self.code, self.code.text(at)
         if re.search(rf"#\s*define\s+{name}\b", self.text):
@@ -494,8 +502,8 @@ class Values(Search):
             for i, token in enumerate(code.tokens)
         )
 
-    def _values(self, statement):
-        """int k = 3000000000;, sum += 0.5f of an integer"""
+    def _check_value_range(self, statement):
+        """Reports values that an integer variable cannot represent: int k = 3000000000;, sum += 0.5f"""
         code = self.code
         first, last = statement.first, statement.last - 1
         if (
@@ -527,7 +535,7 @@ class Values(Search):
                     f"{literal[0]} does not fit into {code.text(first)}: write long long {code.text(first + 1)}",
                 )  # fmt: skip
 
-    def _hidden(self, block):
+    def _check_hidden_variable(self, block):
         """Reports a variable of an inner block that hides an outer variable and whose value is never read."""
         code, body = self.code, self.body_of(block.first)
         if body is None or block.first == body.block.first:
@@ -541,7 +549,7 @@ class Values(Search):
             if name in code.in_macros:
                 continue
             outer = [i for i in self.declarations(body).get(name, ()) if i < block.first]
-            is_local = any(i > body.block.first and self._encloses(i, block) for i in outer)
+            is_local = any(i > body.block.first and self._is_in_scope(i, block) for i in outer)
             used = any(code.text(i) == name for i in range(at + 1, block.last))
             if is_local and not used:
                 self.add(
@@ -550,7 +558,7 @@ class Values(Search):
                     f"{name} is meant",
                 )  # fmt: skip
 
-    def _encloses(self, at, block):
+    def _is_in_scope(self, at, block):
         """Returns whether a block is within the block, or the statement, that contains a declaration."""
         code = self.code
         while at > 0 and code.text(at) not in ("{", "("):
@@ -561,13 +569,13 @@ class Values(Search):
             )
         return code.text(at) == "{" and code.partner.get(at, 0) > block.first
 
-    def _one_result(self, statement):
+    def _check_constant_if(self, statement):
         """Reports if (s) for an array, if (i | 1), if (!(n = 3)), and equal branches."""
         code = self.code
         if statement.head is None:
             return
         if statement.kind == "if" and len(statement.parts) == 2:
-            one, other = (code.spelled(part.first, part.last) for part in statement.parts)
+            one, other = (code.range_text(part.first, part.last) for part in statement.parts)
             if one == other and len(one) > 3 and not self._is_intended(statement):
                 self.add(
                     "repeated", statement.parts[1].first - 1, "this else does what the if does: write another statement"
@@ -576,12 +584,12 @@ class Values(Search):
         if last == first + 1 and self._is_array(first):
             name = code.text(first)
             self.add("array", first, f"{name} is an array, which is always true: write {name}[k]")
-        signs = [i for i in code.top(first, last) if code.tokens[i].kind == "sign"]
+        signs = [i for i in code.top_level_tokens(first, last) if code.tokens[i].kind == "sign"]
         literal = LITERAL.fullmatch(code.text(last - 1))
         texts = [code.text(i) for i in signs]
         if literal and value_of(literal) and last == first + 3 and texts == ["|"]:
             self.add(
-                "bits", first + 1, f"{code.spelled(first, last)} is never 0: write {code.text(first)} & {literal[0]}"
+                "bits", first + 1, f"{code.range_text(first, last)} is never 0: write {code.text(first)} & {literal[0]}"
             )  # fmt: skip
         if code.text(first) == "!" and code.text(first + 1) == "(" and last == first + 6:
             if code.text(first + 3) == "=" and LITERAL.fullmatch(code.text(first + 4)):
@@ -600,11 +608,15 @@ class Values(Search):
         is_explained = any(re.search(r"//|/\*", self.text[first:last]) for first, last in spans)
         return is_explained or code.text(statement.first - 1) == "else"
 
-    def _loop(self, statement):
+    def _check_loop(self, statement):
         code = self.code
         first, last = statement.head
-        stops = [at for at in code.top(first, last) if code.text(at) == ";"]
-        signs = [at for at in code.top(first, stops[0]) if code.text(at) == "="] if stops else []
+        stops = [at for at in code.top_level_tokens(first, last) if code.text(at) == ";"]
+        signs = (
+            [at for at in code.top_level_tokens(first, stops[0]) if code.text(at) == "="]
+            if stops
+            else []
+        )
         if len(stops) != 2 or len(signs) != 1 or not statement.parts:
             return
         own = code.text(signs[0] - 1)
@@ -616,12 +628,12 @@ class Values(Search):
                 self.add(
                     "step", condition[1], f"{own} may never be exactly {right}, and the loop goes on: write {own} < {right}"
                 )  # fmt: skip
-        self._of_another(statement, own, types, condition)
+        self._check_other_variable(statement, own, types, condition)
         if len(condition) == 3 and [code.text(i) for i in condition[:2]] == [own, "<="]:
-            self._to_the_end(statement, own, condition[2])
+            self._check_loop_end(statement, own, condition[2])
 
-    def _of_another(self, statement, own, types, condition):
-        """Reports a loop whose condition tests the variable of another loop: for (int j = 0; k < n; ++j)"""
+    def _check_other_variable(self, statement, own, types, condition):
+        """Reports a loop condition that tests the variable of another loop: for (int j = 0; k < n; ++j)"""
         code = self.code
         texts = [code.text(i) for i in condition]
         names = [i for i in condition if code.tokens[i].kind == "name"]
@@ -647,7 +659,7 @@ class Values(Search):
                 f"the condition of this loop never changes: write {own} {' '.join(texts[1:])}",
             )  # fmt: skip
 
-    def _to_the_end(self, statement, own, end):
+    def _check_loop_end(self, statement, own, end):
         """Reports a loop past the end of an array: for (int k = 0; k <= 4; ++k) a[k] with 4 elements."""
         code, body = self.code, self.body_of(end)
         if body is None:
@@ -656,7 +668,7 @@ class Values(Search):
             is_element = code.tokens[at].kind == "name" and [
                 code.text(at + k) for k in (1, 2, 3)
             ] == ["[", own, "]"]
-            if is_element and self._length_is(body, code.text(at), end):
+            if is_element and self._has_length(body, code.text(at), end):
                 name, length = code.text(at), code.text(end)
                 if any(code.text(i) in ("if", "?", "break") for i in range(end, at)):
                     return
@@ -666,7 +678,7 @@ class Values(Search):
                 )  # fmt: skip
                 return
 
-    def _length_is(self, body, name, at):
+    def _has_length(self, body, name, at):
         """Returns whether a local array has the length of the number or constant at token `at`."""
         code = self.code
         found = self.declarations(body).get(name, ())
@@ -680,7 +692,7 @@ class Values(Search):
             self.number(at) is not None and self.number(at) == self.number(found[0] + 2)
         )
 
-    def _constant_end(self, at):
+    def _check_constant_index(self, at):
         """Reports an index past the end: a[N] with float a[N]"""
         code, body = self.code, self.body_of(at)
         if code.tokens[at + 1].kind != "name" or code.text(at + 2) != "]" or body is None:
@@ -699,32 +711,32 @@ class Values(Search):
             for i in range(body.block.first, body.block.last)
         ):
             return  # it has changed since
-        if self._length_is(body, name, at + 1):
+        if self._has_length(body, name, at + 1):
             self.add(
                 "bounds", at + 1,
                 f"{name} has {index} elements, {name}[0] to {name}[{index} - 1]: {name}[{index}] is past its end",
             )  # fmt: skip
 
-    def _cases(self, statement):
+    def _check_cases(self, statement):
         code = self.code
-        for part in statement.walk():
+        for part in statement.walk_statements():
             if part.kind != "label" or code.text(part.first) != "case":
                 continue
             at = part.first + 1
             while code.text(at) not in ("||", ":", ";", ""):
-                at = code.after(at)
+                at = code.index_after(at)
             if code.text(at) == "||":
                 left, right = code.text(at - 1), code.text(at + 1)
                 self.add(
                     "logical", at, f"case {left} || {right} is case 1: write case {left}: case {right}:"
                 )  # fmt: skip
 
-    def _plain_values(self, statement):
-        self._dropped_value(statement)
-        self._values(statement)
+    def _check_plain(self, statement):
+        self._check_unused_value(statement)
+        self._check_value_range(statement)
 
 
-def _number(text):
+def _number_value(text):
     try:
         number = float(text.replace("'", "").rstrip("fFuUlL"))
     except ValueError:
@@ -737,26 +749,26 @@ def _count_with_noun(count, noun):
 
 
 RULES = {
-    "==": (Values._equal,),
-    "!=": (Values._equal,),
-    "&&": (Values._range,),
-    "||": (Values._range,),
-    "?": (Values._question,),
-    "-": (Values._minus,),
-    "/": (Values._ratio,),
-    "*": (Values._formula,),
-    "+": (Values._formula,),
-    "(": (Values._called,),
-    "[": (Values._constant_end,),
+    "==": (Values._check_equality,),
+    "!=": (Values._check_equality,),
+    "&&": (Values._check_range,),
+    "||": (Values._check_range,),
+    "?": (Values._check_conditional,),
+    "-": (Values._check_difference,),
+    "/": (Values._check_ratio,),
+    "*": (Values._check_index_formula,),
+    "+": (Values._check_index_formula,),
+    "(": (Values._check_call,),
+    "[": (Values._check_constant_index,),
 }
 """Operator -> the methods with its rules."""
 STATEMENTS = {
-    "block": (Values._hidden,),
-    "if": (Values._one_result,),
-    "while": (Values._one_result,),
-    "do": (Values._one_result,),
-    "for": (Values._loop,),
-    "switch": (Values._cases,),
-    "plain": (Values._plain_values,),
+    "block": (Values._check_hidden_variable,),
+    "if": (Values._check_constant_if,),
+    "while": (Values._check_constant_if,),
+    "do": (Values._check_constant_if,),
+    "for": (Values._check_loop,),
+    "switch": (Values._check_cases,),
+    "plain": (Values._check_plain,),
 }
 """Kind of a statement -> the methods with its rules."""

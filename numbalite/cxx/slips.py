@@ -1,9 +1,10 @@
 """Slips: probable mistakes in C++ that compiles, found in the tokens of a source.
 
-Compilers report some of these mistakes. Each compiler reports different ones, and NVRTC the fewest: `1/2 *
-x`, `i^2` and `x[-1]` are valid C++. So this module searches the tokens, in the same way for every target.
-Mistakes that depend on types of expressions (printf's arguments, an unsigned difference compared with zero)
-are found by compilers: `numbalite/compilers/slipwarnings.py` reads their warnings and replaces the texts.
+Compilers report some of these mistakes. Each compiler reports a different subset, and NVRTC the smallest:
+`1/2 * x`, `i^2` and `x[-1]` are valid C++. This module therefore searches the tokens, independent of the
+compiler. Mistakes that depend on types of expressions (printf's arguments, an unsigned difference compared
+with zero) are found by compilers: `numbalite/compilers/slipwarnings.py` reads their warnings and replaces the
+texts.
 
 Only the lines of the user's files are searched, outside of #if, because code in a false branch is not compiled.
 Doubtful cases are not reported; the rules (slip_operators.py and similar modules) list these cases.
@@ -14,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from numbalite.cxx import slip_loops, slip_operands, slip_operators, slip_statements, slip_values
-from numbalite.cxx.advice import advice
+from numbalite.cxx.advice import find_advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +28,7 @@ LONGEST = 500_000
 """Maximum length of a source that is searched: longer ones are generated."""
 
 
-def find(
+def find_slips(
     text: str, users: Iterable[Lines], std: str = "c++17"
 ) -> tuple[list[Slip], list[WrongIndexCount]]:
     """Returns the probable mistakes in the user's C++ lines of a source, and errors."""
@@ -36,7 +37,7 @@ def find(
         return [], []
     try:
         found = _MistakeFinder(text, users, std)
-        found.search()
+        found.find_mistakes()
     except RecursionError:  # deeply nested statements: generated code
         return [], []
     return found.found(), found.refused
@@ -53,11 +54,11 @@ class _MistakeFinder(
     slip_loops.Loops,
     slip_operands.Operands,
 ):
-    def search(self):
+    def find_mistakes(self):
         for at, token in enumerate(self.code.tokens):
             if token.kind == "number" and self.is_users(at):
-                self.octal(at)
-                self.literal(at)
+                self.check_octal(at)
+                self.check_literal(at)
             elif token.kind == "sign":
                 rule = slip_operators.RULES.get(token.text)
                 if rule is not None and self.is_users(at):
@@ -67,7 +68,7 @@ class _MistakeFinder(
                         if self.is_users(at):
                             other(self, at)
         for body in self.bodies:
-            for statement in body.block.walk():
+            for statement in body.block.walk_statements():
                 if not self.is_users(statement.first):
                     continue
                 for rules in _ONE_STATEMENT:
@@ -76,9 +77,9 @@ class _MistakeFinder(
                         rule(self, statement)
                 for other in slip_values.STATEMENTS.get(statement.kind, ()):
                     other(self, statement)
-            self.unset(body)
-            self.no_result(body)
-        self.macros()
-        for line, sentence in advice(self.text):
+            self.check_uninitialized(body)
+            self.check_missing_return(body)
+        self.check_macros()
+        for line, sentence in find_advice(self.text):
             if self.searched[line]:
                 self.add_line("advice", line, sentence)

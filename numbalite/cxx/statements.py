@@ -2,21 +2,21 @@
 
 `cxx/slips.py` and `cxx/uninitialized.py` use the tree for mistakes that not all compilers report: to which
 statement an `else` belongs, an `if` without a body, a variable that one branch sets. The tree contains only
-the structure, not types, names or macros. If the structure is unclear (a macro that opens a block, for
-example), a statement ends at its closing bracket, and no mistake is reported for the statement.
+the structure, not types, names or macros. If the structure is unclear (a macro that opens a block), a
+statement ends at its closing bracket, and the rules report no mistake in it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from numbalite.cxx.scanner import Token, brackets, directive_names, first_branches
+from numbalite.cxx.scanner import Token, directive_names, first_branches, match_brackets
 from numbalite.types.keywords import KEYWORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# The longest first. `>` is always a separate token, because two of them may close two templates.
+# Longest operators first. `>` is always a separate token, because `>>` may close two templates.
 _SIGNS = (
     ("<<=", "->*", "<=>"),
     ("==", "!=", "<=", ">=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--", "<<"),
@@ -47,11 +47,11 @@ class Statement:
         self.head: tuple[int, int] | None = head
         self.parts: list[Statement] = list(parts)
 
-    def walk(self) -> Iterator[Statement]:
+    def walk_statements(self) -> Iterator[Statement]:
         """Yields the statement and all statements inside it."""
         yield self
         for part in self.parts:
-            yield from part.walk()
+            yield from part.walk_statements()
 
 
 class Body(NamedTuple):
@@ -72,9 +72,9 @@ class Code:
     def __init__(self, tokens: Sequence[Token]) -> None:
         self.tokens = _join_operators(first_branches(tokens))
         line = self.tokens[-1].line if self.tokens else 0
-        # The rules look at a few tokens before and after an operator.
+        # Padding, because the rules look at a few tokens before and after an operator.
         self.tokens += [Token("end", "", 0, line)] * 6
-        self.partner = brackets(self.tokens)
+        self.partner = match_brackets(self.tokens)
         self.in_macros = frozenset(_names_in_macros(tokens))
         """The names in the bodies of the source's macros."""
         self.constants = frozenset(self._constants())
@@ -91,19 +91,19 @@ class Code:
     def text(self, at: int) -> str:
         return self.tokens[at].text if 0 <= at < len(self.tokens) else ""
 
-    def after(self, at: int) -> int:
+    def index_after(self, at: int) -> int:
         """Returns the index after a token, or after the bracket pair that the token opens."""
         partner = self.partner.get(at, at)
         return max(partner, at) + 1
 
-    def top(self, first: int, last: int) -> Iterator[int]:
+    def top_level_tokens(self, first: int, last: int) -> Iterator[int]:
         """Yields the indices of tokens[first:last], without the contents of brackets."""
         at = first
         while at < last:
             yield at
-            at = self.after(at)
+            at = self.index_after(at)
 
-    def spelled(self, first: int, last: int) -> str:
+    def range_text(self, first: int, last: int) -> str:
         """Returns the text of tokens[first:last], with blanks between tokens that have space between them in
         the source."""
         tokens, out = self.tokens, []
@@ -121,29 +121,31 @@ class Code:
         while at < len(self.tokens):
             text = self.text(at)
             if text == "{":
-                head = self._head(at)
+                head = self._parameter_range(at)
                 if head is not None and self.partner.get(at, 0) > at:
-                    yield from self._of_body(head, start, at)
+                    yield from self._read_body(head, start, at)
                     at = self.partner[at]
                 start = at + 1
             elif text in (";", "}"):
                 start = at + 1
             elif text == "(":
-                at = self.after(at) - 1
+                at = self.index_after(at) - 1
             at += 1
 
-    def _of_body(self, head, start, at):
-        block = self._statement(at, self.partner[at] + 1)
+    def _read_body(self, head, start, at):
+        block = self._read_statement(at, self.partner[at] + 1)
         yield Body(head, start, block, False)
         inner = at + 1
         while inner < self.partner[at]:
             if self.text(inner) == "{" and self.partner.get(inner, 0) > inner:
-                given = self._lambda(inner)
+                given = self._lambda_parameters(inner)
                 if given is not None:
-                    yield Body(given, inner, self._statement(inner, self.partner[inner] + 1), True)
+                    yield Body(
+                        given, inner, self._read_statement(inner, self.partner[inner] + 1), True
+                    )
             inner += 1
 
-    def _head(self, at):
+    def _parameter_range(self, at):
         """Returns the token range (first, last) of a function's parameters, if the brace at `at` opens its body."""
         before = at - 1
         while before >= 0 and self.text(before) not in (")", ";", "{", "}"):
@@ -166,21 +168,21 @@ class Code:
             is_name = self.tokens[opening - 1].kind == "name" and name not in _HEADS
             return (opening + 1, before) if is_name or name in (")", "]") else None
 
-    def _lambda(self, at):
+    def _lambda_parameters(self, at):
         """Returns the token range (first, last) of a lambda's parameters, if the brace at `at` opens its body."""
         before = at - 1
         while before > 0 and self.text(before) in _BEFORE_BODY:
             before -= 1
         if self.text(before) == "]" and before in self.partner:
-            return (0, 0) if self._captures(self.partner[before]) else None
+            return (0, 0) if self._begins_lambda(self.partner[before]) else None
         if self.text(before) != ")" or before not in self.partner:
             return None
         opening = self.partner[before]
         if self.text(opening - 1) != "]" or opening - 1 not in self.partner:
             return None
-        return (opening + 1, before) if self._captures(self.partner[opening - 1]) else None
+        return (opening + 1, before) if self._begins_lambda(self.partner[opening - 1]) else None
 
-    def _captures(self, at):
+    def _begins_lambda(self, at):
         """Returns whether this `[` begins a lambda rather than a subscript."""
         before = self.tokens[at - 1] if at else None
         if before is None or before.text in (")", "]"):
@@ -189,49 +191,49 @@ class Code:
 
     # --- statements
 
-    def _statement(self, at: int, end: int) -> Statement:
+    def _read_statement(self, at: int, end: int) -> Statement:
         text = self.text(at)
         if text == "{":
-            return self._block(at, end)
+            return self._read_block(at, end)
         if text == ";":
             return Statement("empty", at, at + 1)
         if text in _HEADS:
-            return self._with_head(text, at, end)
+            return self._read_head_statement(text, at, end)
         if text == "do":
-            body = self._statement(at + 1, end)
+            body = self._read_statement(at + 1, end)
             last = body.last
             head = None
             if self.text(last) == "while" and self.text(last + 1) == "(":
-                head = (last + 2, self.after(last + 1) - 1)
-                last = self.after(last + 1)
+                head = (last + 2, self.index_after(last + 1) - 1)
+                last = self.index_after(last + 1)
             return Statement("do", at, last + (self.text(last) == ";"), head, [body])
         if self._is_label(at):
-            return self._label(at, end)
-        return Statement("plain", at, self._end(at, end))
+            return self._read_label(at, end)
+        return Statement("plain", at, self._plain_statement_end(at, end))
 
-    def _block(self, at, end):
+    def _read_block(self, at, end):
         last = min(self.partner.get(at, end - 1), end - 1)
         block = Statement("block", at, last + 1)
         inner = at + 1
         while inner < last:
-            part = self._statement(inner, last)
+            part = self._read_statement(inner, last)
             block.parts.append(part)
             inner = max(part.last, inner + 1)
         return block
 
-    def _with_head(self, kind, at, end):
+    def _read_head_statement(self, kind, at, end):
         opening = at + 1
         if self.text(opening) == "constexpr":
             opening += 1
         if self.text(opening) != "(" or opening not in self.partner:
-            return Statement("plain", at, self._end(at, end))
+            return Statement("plain", at, self._plain_statement_end(at, end))
         closing = self.partner[opening]
         made = Statement(kind, at, closing + 1, (opening + 1, closing))
         if closing + 1 < end:
-            made.parts.append(self._statement(closing + 1, end))
+            made.parts.append(self._read_statement(closing + 1, end))
             made.last = made.parts[0].last
         if kind == "if" and self.text(made.last) == "else" and made.last < end:
-            other = self._statement(made.last + 1, end)
+            other = self._read_statement(made.last + 1, end)
             made.parts.append(other)
             made.last = other.last
         return made
@@ -243,27 +245,32 @@ class Code:
         is_name = self.tokens[at].kind == "name" and text not in KEYWORDS
         return is_name and self.text(at + 1) == ":" and self.text(at + 2) != ":"
 
-    def _label(self, at, end):
+    def _read_label(self, at, end):
         colon = at
         while colon < end and self.text(colon) != ":":
-            colon = self.after(colon)
+            colon = self.index_after(colon)
         label = Statement("label", at, min(colon + 1, end))
         if colon + 1 < end and not self._is_label(colon + 1):
-            label.parts.append(self._statement(colon + 1, end))
+            label.parts.append(self._read_statement(colon + 1, end))
             label.last = label.parts[0].last
         return label
 
-    def _end(self, at, end):
+    def _plain_statement_end(self, at, end):
         """Returns the token index after a plain statement."""
         first = at
         while at < end:
             text = self.text(at)
             if text == ";":
                 return at + 1
-            if text == "{" and at > first and self.text(at - 1) == ")" and self._lambda(at) is None:
-                if "=" not in (self.text(i) for i in self.top(first, at)):
-                    return self.after(at)  # a macro's block, a local function's
-            at = self.after(at)
+            if (
+                text == "{"
+                and at > first
+                and self.text(at - 1) == ")"
+                and self._lambda_parameters(at) is None
+            ):
+                if "=" not in (self.text(i) for i in self.top_level_tokens(first, at)):
+                    return self.index_after(at)  # a macro's block, a local function's
+            at = self.index_after(at)
         return end
 
 

@@ -1,11 +1,12 @@
 """Finds local C++ variables that are read uninitialized: never set, or set on one branch only.
 
 The compilers' own analyses differ: NVRTC ignores branches, g++ assumes a value for an uninitialized
-variable, and clang++ reports possible uses on any of many paths. This module reports variables of number or
-pointer type that are never set before they are read. A variable that one branch of an `if` sets is reported
-if every run that takes the other branch reads the variable: the read follows the `if` in the same block,
-under no condition. A loop is assumed to run. A variable is ignored as soon as its address is used, a function
-or a lambda receives it, or inline assembly contains it. Functions with `goto` are ignored.
+variable, and clang++ also reports uses on paths that may never be executed. This module reports variables of
+number or pointer type that are never set before they are read. A variable that one branch of an `if` sets is
+reported if every run that takes the other branch reads the variable: the read follows the `if`
+unconditionally in the same block. Loops are assumed to run at least once. A variable is ignored as soon as
+its address is used, a function or a lambda receives it, or inline assembly contains it. Functions with `goto`
+are ignored.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ class UninitializedRead(NamedTuple):
     """The `if` of which only one branch sets it; None: nothing sets it before."""
 
 
-def reads(code: Code, body: Body) -> Iterator[UninitializedRead]:
+def find_uninitialized_reads(code: Code, body: Body) -> Iterator[UninitializedRead]:
     """Yields the first uninitialized read of each variable of a body."""
     words = {code.text(at) for at in range(body.block.first, body.block.last)}
     if words & _GIVEN_UP:
         return
     count = 0
-    for block in body.block.walk():
+    for block in body.block.walk_statements():
         if block.kind != "block":
             continue
         for position, part in enumerate(block.parts):
@@ -91,7 +92,7 @@ def _declared_without_value(code, statement):
         while at < last and code.text(at) != ",":
             if code.text(at) == "<":
                 return  # the next comma may belong to a template
-            at = code.after(at)
+            at = code.index_after(at)
         at += 1
 
 
@@ -111,7 +112,7 @@ class _VariableState:
     def read(self, statements):
         """Returns the first UninitializedRead, or None."""
         try:
-            self._all(statements)
+            self._follow_statements(statements)
         except _StopFollowing:
             pass
         return self.found
@@ -119,65 +120,69 @@ class _VariableState:
     def _mentions(self, first, last):
         return any(self.code.text(at) == self.name for at in range(first, last))
 
-    def _all(self, statements) -> bool:
+    def _follow_statements(self, statements) -> bool:
         """Follows statements. Returns True if the variable is set after the statements, or if the code after
         them is unreachable."""
         for statement in statements:
-            if self._one(statement):
+            if self._follow_statement(statement):
                 return True
         return False
 
-    def _one(self, statement) -> bool:
+    def _follow_statement(self, statement) -> bool:
         code, kind = self.code, statement.kind
         if not self._mentions(statement.first, statement.last):
-            if self.branch is not None and any(map(_is_leaving(code), statement.walk())):
-                raise _StopFollowing  # the variable may be unset, if the branch was not executed
-            return _is_leaving_always(code, statement)
+            if self.branch is not None and any(
+                map(_is_leaving_jump(code), statement.walk_statements())
+            ):
+                raise _StopFollowing  # the loop's body may not run: the variable may be unset
+            return _always_leaves(code, statement)
         if kind == "block":
-            if any(self.name in _names_of(code, part) for part in statement.parts):
+            if any(self.name in _declared_names(code, part) for part in statement.parts):
                 raise _StopFollowing  # another variable of this name
-            return self._all(statement.parts)
+            return self._follow_statements(statement.parts)
         if kind == "if":
-            return self._if(statement)
+            return self._follow_if(statement)
         if kind in ("for", "while"):
-            return self._loop(statement)
+            return self._follow_loop(statement)
         if kind == "do":
-            return self._all(statement.parts) or self._expression(*(statement.head or (0, 0)))
+            return self._follow_statements(statement.parts) or self._follow_expression(
+                *(statement.head or (0, 0))
+            )
         if kind in ("switch", "label"):
             raise _StopFollowing
-        return self._expression(statement.first, statement.last) or _is_leaving_always(
+        return self._follow_expression(statement.first, statement.last) or _always_leaves(
             code, statement
         )
 
-    def _if(self, statement):
-        if self._expression(*statement.head):
+    def _follow_if(self, statement):
+        if self._follow_expression(*statement.head):
             return True
         before = self.branch
         sides, is_partly = [], False
         for part in statement.parts:
             self.branch = before
-            sides.append(self._branch(part))
+            sides.append(self._follow_branch(part))
             is_partly |= self.branch is not before
         if len(sides) == 2 and all(sides):
             return True
         self.branch = before
         if any(sides) or is_partly:
-            if self._may_be_always(statement):
+            if self._may_be_constant(statement):
                 raise _StopFollowing
             self.branch = statement
         return False
 
-    def _branch(self, part):
-        """Follows a branch that may not be executed. Stops without a report if an earlier branch sets the
-        variable and this branch uses it, because both may have the same condition."""
+    def _follow_branch(self, part):
+        """Follows a branch that may not be executed. Stops without a report if this branch uses a variable
+        that an earlier branch sets, because both branches may have the same condition."""
         if self.branch is not None and self._mentions(part.first, part.last):
             raise _StopFollowing
         self.conditions += 1
-        is_set = self._one(part)
+        is_set = self._follow_statement(part)
         self.conditions -= 1
         return is_set
 
-    def _may_be_always(self, statement):
+    def _may_be_constant(self, statement):
         """Returns whether the condition may be a constant: a template parameter, a macro, a number of the
         Python scope."""
         first, last = statement.head
@@ -186,21 +191,25 @@ class _VariableState:
         names = {t.text for t in self.code.tokens[first:last] if t.kind == "name"}
         return all(name.isupper() or name in self.code.constants for name in names)
 
-    def _loop(self, statement):
+    def _follow_loop(self, statement):
         first, last = statement.head
         if statement.kind == "while":
-            if self._expression(first, last):
+            if self._follow_expression(first, last):
                 return True
         else:
-            stops = [at for at in self.code.top(first, last) if self.code.text(at) == ";"]
+            stops = [
+                at for at in self.code.top_level_tokens(first, last) if self.code.text(at) == ";"
+            ]
             if len(stops) != 2:
                 raise _StopFollowing  # over the elements of something
-            if any(self._expression(a, b) for a, b in ((first, stops[0]), (stops[0], stops[1]))):
+            if any(
+                self._follow_expression(a, b) for a, b in ((first, stops[0]), (stops[0], stops[1]))
+            ):
                 return True
         if self.branch is not None:
             raise _StopFollowing
         self.loops += 1
-        is_set = self._all(statement.parts)
+        is_set = self._follow_statements(statement.parts)
         self.loops -= 1
         if is_set:
             return True
@@ -208,7 +217,7 @@ class _VariableState:
             raise _StopFollowing  # another iteration may set it
         return False
 
-    def _expression(self, first, last) -> bool:
+    def _follow_expression(self, first, last) -> bool:
         """Follows an expression or a declaration. Returns True if the expression or declaration sets the
         variable."""
         code = self.code
@@ -220,7 +229,7 @@ class _VariableState:
                 # The right side is evaluated first, as in s = s + 1
                 inside = range(at + 2, self._right_end(at + 2, last))
                 right = [use for use in uses if use in inside]
-                if right and not any(self._is_handed_on(at, use) for use in right):
+                if right and not any(self._is_passed_on(at, use) for use in right):
                     self._report(right[0])
                 return True
             if after == "=":
@@ -231,7 +240,7 @@ class _VariableState:
                 or (before in ("&", "&&") and not self._is_operand(at - 2))
             ):
                 raise _StopFollowing
-            if self._is_handed_on(first, at) or self._is_under_condition(first, at):
+            if self._is_passed_on(first, at) or self._is_under_condition(first, at):
                 raise _StopFollowing
             self._report(at)
         return False
@@ -239,7 +248,7 @@ class _VariableState:
     def _right_end(self, at, last):
         """Returns the token index after the right side of an assignment that begins at `at`."""
         while at < last and self.code.text(at) not in (",", ";", ")", "]", "}", "="):
-            at = self.code.after(at)
+            at = self.code.index_after(at)
         return at
 
     def _is_operand(self, at):
@@ -249,7 +258,7 @@ class _VariableState:
             token.kind in ("name", "number", "char") and token.text not in KEYWORDS
         ) or token.text in (")", "]")
 
-    def _is_handed_on(self, first, at):
+    def _is_passed_on(self, first, at):
         """Returns whether the use is in the arguments of a call, in braces, in a lambda, or unevaluated. A
         call may set a variable that is passed by reference."""
         code, depth = self.code, at
@@ -290,14 +299,14 @@ class _VariableState:
         raise _StopFollowing
 
 
-def _is_leaving(code):
+def _is_leaving_jump(code):
     return lambda statement: (
         statement.kind == "plain"
-        and (code.text(statement.first) in _LEAVING or ends(code, statement.first))
+        and (code.text(statement.first) in _LEAVING or ends_thread(code, statement.first))
     )
 
 
-def ends(code, at):
+def ends_thread(code, at):
     """Returns whether a call ends the thread, by its name or as a failed assertion: std::abort(),
     assert(false)."""
     while code.text(at + 1) == "::" or code.text(at) == "::":
@@ -312,18 +321,18 @@ def ends(code, at):
     return (is_false or is_text) and _ASSERTING.search(name.text) is not None
 
 
-def _is_leaving_always(code, statement):
+def _always_leaves(code, statement):
     """Returns whether the code after a statement is unreachable."""
     if statement.kind == "block":
-        return any(_is_leaving_always(code, part) for part in statement.parts)
+        return any(_always_leaves(code, part) for part in statement.parts)
     if statement.kind == "if":
         return len(statement.parts) == 2 and all(
-            _is_leaving_always(code, part) for part in statement.parts
+            _always_leaves(code, part) for part in statement.parts
         )
-    return _is_leaving(code)(statement)
+    return _is_leaving_jump(code)(statement)
 
 
-def _names_of(code, statement):
+def _declared_names(code, statement):
     """Returns the names that a plain statement may declare, with or without a value."""
     if statement.kind != "plain" or statement.last - statement.first < 3:
         return ()
@@ -333,7 +342,7 @@ def _names_of(code, statement):
     if first.text in ("return", "throw", "delete", "case"):
         return ()
     names = set()
-    for at in code.top(statement.first, statement.last):
+    for at in code.top_level_tokens(statement.first, statement.last):
         token = code.tokens[at]
         if token.kind == "name" and code.text(at + 1) in ("=", ";", ",", "[", "(", "{"):
             names.add(token.text)

@@ -108,7 +108,7 @@ def _can_write_into(out, source, shape, dtype, axes):
         and not out.readonly
         and stream_number(out.stream) == stream_number(source.stream)
         and _layout(out, axes) is not None
-        and (in_place or not assign.overlap(source, out))
+        and (in_place or not assign.may_overlap(source, out))
     )
 
 
@@ -207,4 +207,6 @@ def scale(array: DeviceNDArray, factor: float) -> None:
     else:
         view = array._view((*array.shape, 2), (*array.strides, real.itemsize), real)
     with arguments.on_device_of(view):
-        protocols.counterpart(np.multiply)(view, real.type(factor), out=view, stream=array.stream)
+        protocols.cuda_ufunc_for(np.multiply)(
+            view, real.type(factor), out=view, stream=array.stream
+        )

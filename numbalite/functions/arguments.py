@@ -89,8 +89,8 @@ def copy_of_view(array: Any, shape: Any, spread: Any, steps: Any) -> DeviceNDArr
     `steps`, reshaped to `shape`."""
     made = empty(shape, array.dtype, array)
     if made.size:
-        seen = made._reshaped(spread, "C", False)
-        assign.copy(array._geometry(spread, steps), seen, apart=True)
+        seen = made._reshaped_view(spread, "C", False)
+        assign.copy(array._view_with_layout(spread, steps), seen, apart=True)
     return made
 
 
@@ -115,8 +115,8 @@ def use_device(number: Any) -> Any:
 
 def reshape(array: DeviceNDArray, shape: Any) -> DeviceNDArray:
     """Returns the array in another shape: a view if possible, otherwise a copy."""
-    view = array._reshaped(tuple(shape), "C", False)
-    return array._reshaped(tuple(shape), "C", True) if view is None else view
+    view = array._reshaped_view(tuple(shape), "C", False)
+    return array._reshaped_view(tuple(shape), "C", True) if view is None else view
 
 
 def as_1d(array: DeviceNDArray) -> DeviceNDArray:

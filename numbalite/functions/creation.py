@@ -170,7 +170,7 @@ def full(
     if dtype is None:
         dtype = required.dtype_of(fill_value) or np.asarray(fill_value).dtype
     made = _new(shape, dtype, order, device)
-    made[...] = assign.cast(fill_value, made.dtype)
+    made[...] = assign.cast_value(fill_value, made.dtype)
     return made
 
 
@@ -229,7 +229,7 @@ def _create_like(prototype, dtype, order, shape, device):
     dtype = a.dtype if dtype is None else dtype
     order = order_given = shapes.order_of(order)
     if order == "A":
-        order = a._own_order()
+        order = a._memory_order()
     if order == "K" and (a.is_c_contiguous() or a.is_f_contiguous()):
         order = "C" if a.is_c_contiguous() else "F"
     device = a.device if device is None else device
@@ -274,7 +274,7 @@ def full_like(
     a, fill_value, dtype=None, order: str = "K", subok: bool = True, shape=None, *, device=None
 ) -> DeviceNDArray:
     made = _create_like(a, dtype, order, shape, device)
-    made[...] = assign.cast(fill_value, made.dtype)
+    made[...] = assign.cast_value(fill_value, made.dtype)
     return made
 
 
@@ -310,7 +310,7 @@ def asarray(
     if isinstance(a, _core.DeviceArray):
         made = arguments.array(a)
     elif _holds_arrays(a):
-        made = operands.contiguous(_stack_nested(a))
+        made = operands.contiguous_array(_stack_nested(a))
     elif operands.is_on_device(a):
         made = operands.device_view(a)
     else:

@@ -21,8 +21,8 @@ from numbalite.runtime.traced import traced
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.fuse import fuse
 from numbalite.ufuncs.mapped import MapReduce
-from numbalite.ufuncs.protocols import counterpart
-from numbalite.ufuncs.ruled import RuledUfunc, chosen, common
+from numbalite.ufuncs.protocols import cuda_ufunc_for
+from numbalite.ufuncs.ruled import RuledUfunc, common_dtype, where_function
 
 if TYPE_CHECKING:
     from typing import Any
@@ -44,7 +44,7 @@ def where(condition, x=_NO_VALUE, y=_NO_VALUE, /) -> Any:
     if x is _NO_VALUE or y is _NO_VALUE:
         raise ValueError("either both or neither of x and y should be given")
     with arguments.on_device_of(condition, x, y):
-        return chosen()(condition, _as_element(x, y), _as_element(y, x))
+        return where_function()(condition, _as_element(x, y), _as_element(y, x))
 
 
 def _as_element(value, other):
@@ -127,7 +127,7 @@ def _limiting_ufunc():
 
 
 def _limits(request):
-    dtype = request.fixed[-1] if request.fixed else common(request.inputs)
+    dtype = request.fixed[-1] if request.fixed else common_dtype(request.inputs)
     if dtype.kind not in "biufc":
         raise TypeError(
             f"ufunc 'clip' did not contain a loop with signature matching types {dtype}"
@@ -141,7 +141,7 @@ def copyto(dst, src, casting="same_kind", where=True) -> None:
     dtype: Any
     if not isinstance(dst, (_core.DeviceArray, np.ndarray)):
         raise TypeError(f"copyto() argument 1 must be numpy.ndarray, not {type(dst).__name__}")
-    src = assign.cast(src, dst.dtype, casting)
+    src = assign.cast_value(src, dst.dtype, casting)
     dtype = required.dtype_of(src)
     if dtype is not None and not np.can_cast(dtype, dst.dtype, casting):
         raise TypeError(
@@ -179,7 +179,7 @@ def _tolerances(request):
     for one in request.inputs[:2]:
         if isinstance(one, np.dtype) and one.kind not in "biufc":
             raise TypeError(f"numpy.isclose of {one} has no counterpart on the device: {WAYS_OUT}")
-    kind = np.result_type(common(request.inputs[:2]), np.float32)
+    kind = np.result_type(common_dtype(request.inputs[:2]), np.float32)
     real, boolean = np.dtype(kind.char.lower()), np.dtype(bool)
     strong = [one for one in request.inputs[2:4] if isinstance(one, np.dtype)]
     tolerance = np.result_type(real, *strong)
@@ -209,9 +209,9 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False) -> DeviceNDAr
 def _true_of_all(loop, name, **words):
     """Returns a reduction that tests in one pass whether an element function is true for all elements of these
     dtypes."""
-    function = elementwise.function(name, **words)
+    function = elementwise.template_function(name, **words)
     signature = types.Signature(types.boolean, tuple(map(types.scalar, loop)))
-    return MapReduce(function, signature, counterpart(np.logical_and), np.dtype(bool))
+    return MapReduce(function, signature, cuda_ufunc_for(np.logical_and), np.dtype(bool))
 
 
 def _have_numeric_elements(values):
@@ -279,7 +279,7 @@ def _all_equal(a, b, equal_nan):
 def _equality(a, b, equal_nan):
     if not _have_numeric_elements((a, b)):
         return reductions.all(a == b)
-    loop = counterpart(np.equal)._loop_for((a.dtype, b.dtype))[:2]
+    loop = cuda_ufunc_for(np.equal)._loop_for((a.dtype, b.dtype))[:2]
     reduction = _true_of_all(loop, "same", equal_nan=str(equal_nan).lower())
     return reduction((a, b), None, False, None, 0)
 
@@ -362,7 +362,7 @@ def round(a, decimals=0, out=None) -> DeviceNDArray:
         made = made._view(a.shape, made.strides[:-1], a.dtype)
     elif a.dtype in (np.float32, np.float64):
         with arguments.on_device_of(a):
-            made = elementwise.ufunc("rounded")(a, a.dtype.type(scale), decimals < 0)
+            made = elementwise.template_ufunc("rounded")(a, a.dtype.type(scale), decimals < 0)
     else:
         forward, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
         made = back(np.rint(forward(a, scale)), scale)
@@ -460,7 +460,7 @@ def i0(x) -> Any:
     if x.dtype.kind == "c":
         raise TypeError("i0 not supported for complex values")
     computed = {"f": x.dtype, "e": np.dtype("f4")}.get(x.dtype.char, np.dtype(float))
-    made = elementwise.ufunc("bessel_i0")(x.astype(computed, copy=False))
+    made = elementwise.template_ufunc("bessel_i0")(x.astype(computed, copy=False))
     return made.astype(x.dtype) if x.dtype.char == "e" else made
 
 

@@ -31,7 +31,7 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
     if axis is None:
         parts, axis = [arguments.as_1d(one) for one in parts], 0
     if out is None and dtype is None and type(axis) is int and parts[0].ndim:
-        made = jointable.joined(parts, axis + parts[0].ndim * (axis < 0), False)
+        made = jointable.join_arrays(parts, axis + parts[0].ndim * (axis < 0), False)
         if made is not None:
             return made
     return _concatenate_parts(given, parts, axis, out, dtype, casting)
@@ -63,7 +63,7 @@ def _concatenate_parts(given, parts, axis, out, dtype, casting):
         outputs.check_shape("concatenate", out, shape)
         is_device = isinstance(out, _core.DeviceArray)
         target = arguments.array(out) if is_device else arguments.empty(shape, out.dtype, parts[0])
-        if any(assign.overlap(one, target) for one in parts):
+        if any(assign.may_overlap(one, target) for one in parts):
             parts = [one.copy() for one in parts]
     _check_casting(given, parts, target.dtype, casting)
     begin = 0
@@ -94,7 +94,7 @@ def _put(target, parts, axis):
         at = begin * target.strides[axis]
         copies.append(batchcopy.Part(one, one.shape, one.strides, target.strides, 0, at))
         begin += one.shape[axis]
-    batchcopy.copy(target, copies)
+    batchcopy.copy_parts(target, copies)
 
 
 def _joined_shape(parts, axis):
@@ -141,7 +141,7 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind") -> Devic
     if not parts:
         raise ValueError("need at least one array to stack")
     if out is None and dtype is None and type(axis) is int:
-        made = jointable.joined(parts, axis + (parts[0].ndim + 1) * (axis < 0), True)
+        made = jointable.join_arrays(parts, axis + (parts[0].ndim + 1) * (axis < 0), True)
         if made is not None:
             return made
     if len({one.shape for one in parts}) != 1:
@@ -198,7 +198,7 @@ def roll(a, shift, axis=None) -> DeviceNDArray:
         flat = arguments.as_1d(a)
         step = sum(shift) if isinstance(shift, tuple) else shift
         made = _roll_in_parts(flat, [step] if type(step) is int else _shifts(flat, step, 0))
-        return made if flat is a else made._reshaped(a.shape, "C", False)
+        return made if flat is a else made._reshaped_view(a.shape, "C", False)
     if type(shift) is int and type(axis) is int:
         steps = [0] * a.ndim
         steps[shapes.axis_number(axis, a.ndim)] = shift
@@ -236,7 +236,7 @@ def _roll_in_parts(a, steps):
     with assign.on_device(a.device):
         made = _core.device_empty(a.shape, a.dtype, strides=to)
     parts = [batchcopy.Part(a, shape, a.strides, to, begin, at) for shape, begin, at in pieces]
-    batchcopy.copy(made, parts)
+    batchcopy.copy_parts(made, parts)
     return made
 
 

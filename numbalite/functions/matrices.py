@@ -63,7 +63,7 @@ def fill_diagonal(a, val, wrap: bool = False) -> None:
     for begin in begins:
         part = a[begin:]
         length = min(part.shape)
-        line = part._geometry((length,), (sum(part.strides),))
+        line = part._view_with_layout((length,), (sum(part.strides),))
         line[...] = val if val.ndim == 0 else _repeat_cyclically(val, done, length)
         done += length
 
@@ -174,7 +174,7 @@ def sliding_window_view(
             raise ValueError("window shape cannot be larger than input array shape")
         shape[one] -= length - 1
     strides = (*x.strides, *(x.strides[one] for one in axes))
-    return x._geometry((*shape, *lengths), strides)
+    return x._view_with_layout((*shape, *lengths), strides)
 
 
 def _axes_given(axis, ndim):
@@ -209,10 +209,10 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis=None) ->
     axisc = axes_of(axisc, len(shape), "axisc")[0]
     a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
     if all(one.strides[-1] == dtype.itemsize for one in (a, b, made)):
-        elementwise.gufunc("cross_of_rows", "(n),(n)->(n)")(a, b, out=made)
+        elementwise.template_gufunc("cross_of_rows", "(n),(n)->(n)")(a, b, out=made)
     else:
         columns = [one[..., i] for one in (a, b) for i in range(3)]
-        elementwise.ufunc("cross")(*columns, out=tuple(made[..., i] for i in range(3)))
+        elementwise.template_ufunc("cross")(*columns, out=tuple(made[..., i] for i in range(3)))
     return moveaxis(made, -1, axisc)
 
 

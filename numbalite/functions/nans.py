@@ -17,8 +17,8 @@ from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
 from numbalite.ufuncs import elementwise
 from numbalite.ufuncs.mapped import MapReduce
-from numbalite.ufuncs.protocols import counterpart
-from numbalite.ufuncs.reduceloops import OwnLoops
+from numbalite.ufuncs.protocols import cuda_ufunc_for
+from numbalite.ufuncs.reduceloops import OperatorLoops
 from numbalite.ufuncs.ruled import RuledUfunc
 
 if TYPE_CHECKING:
@@ -36,30 +36,30 @@ _NO_VALUE: Any = np._NoValue
 def _map_reduction(ufunc, dtype, neutral):
     """Returns the reduction (MapReduce) of the elements that are not NaN and not masked out; other elements
     count as ``neutral``."""
-    function = elementwise.function("kept", neutral=neutral)
+    function = elementwise.template_function("kept", neutral=neutral)
     scalar = types.scalar(dtype)
     signature = types.Signature(scalar, (scalar, types.boolean))
-    return MapReduce(function, signature, counterpart(ufunc), dtype)
+    return MapReduce(function, signature, cuda_ufunc_for(ufunc), dtype)
 
 
 @functools.cache
 def _counting_reduction(dtype):
     """Returns the reduction (MapReduce) that counts the elements that are not NaN and not masked out."""
-    function = elementwise.function("counted")
+    function = elementwise.template_function("counted")
     signature = types.Signature(types.int64, (types.scalar(dtype), types.boolean))
-    return MapReduce(function, signature, counterpart(np.add), reductions.COUNTER)
+    return MapReduce(function, signature, cuda_ufunc_for(np.add), reductions.COUNTER)
 
 
 @functools.cache
 def _sums(stored, wide, result):
     text, size = accumulator(stored, wide, result)
-    return OwnLoops(f"nan_sum_of<{cxx(wide)}, {text}>", "nansum", size)
+    return OperatorLoops(f"nan_sum_of<{cxx(wide)}, {text}>", "nansum", size)
 
 
 @functools.cache
 def _means(stored, wide, result):
     text, size = accumulator(stored, wide, result)
-    return OwnLoops(f"nan_mean_of<{cxx(wide)}, {text}>", "nanmean", -(-(size + 8) // 16) * 16)
+    return OperatorLoops(f"nan_mean_of<{cxx(wide)}, {text}>", "nanmean", -(-(size + 8) // 16) * 16)
 
 
 def _has_nans(a):
@@ -204,10 +204,12 @@ def _mean(a, axis, dtype, where, out=None):
 @functools.cache
 def _squares_reduction(number, real):
     """Returns the reduction (MapReduce) that computes the sum of |x - mean|^2."""
-    function = elementwise.function("kept_square", squares=elementwise.text("squares"))
+    function = elementwise.template_function(
+        "kept_square", squares=elementwise.template_text("squares")
+    )
     scalar = types.scalar(number)
     signature = types.Signature(types.scalar(real), (scalar, scalar, types.boolean))
-    return MapReduce(function, signature, counterpart(np.add), real)
+    return MapReduce(function, signature, cuda_ufunc_for(np.add), real)
 
 
 def _variance(a, axis, dtype, ddof, where, mean, correction, out):

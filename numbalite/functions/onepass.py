@@ -11,21 +11,21 @@ import numpy as np
 from numbalite import types
 from numbalite.ndarray import assign
 from numbalite.ufuncs import operands
-from numbalite.ufuncs.reduceloops import OwnLoops
+from numbalite.ufuncs.reduceloops import OperatorLoops
 from numbalite.ufuncs.reduction import reduce_axes
 
 if TYPE_CHECKING:
     from typing import Any
 
 
-def own_loops(operation: str, name: str, dtype: Any, more: int = 0) -> OwnLoops:
+def own_loops(operation: str, name: str, dtype: Any, more: int = 0) -> OperatorLoops:
     """Returns the kernels of an operator of reduce_operators.cuh.
 
     The operator's accumulator has the size of the dtype plus ``more`` bytes, rounded up to 16 if ``more`` is
     not 0.
     """
     size = dtype.itemsize + more
-    return OwnLoops(operation, name, -(-size // 16) * 16 if more else size)
+    return OperatorLoops(operation, name, -(-size // 16) * 16 if more else size)
 
 
 def cxx(dtype: Any) -> str:
@@ -48,22 +48,22 @@ def accumulator(stored: np.dtype, wide: np.dtype, result: np.dtype) -> tuple[str
 
 
 @functools.cache
-def sums(stored: np.dtype, wide: np.dtype) -> OwnLoops:
+def sums(stored: np.dtype, wide: np.dtype) -> OperatorLoops:
     """Returns the kernels of sums in a floating-point dtype; a number of that dtype may be their
     initial value."""
     text, size = accumulator(stored, wide, wide)
-    return OwnLoops(f"sum_of<{cxx(wide)}, {text}>", "add", size)
+    return OperatorLoops(f"sum_of<{cxx(wide)}, {text}>", "add", size)
 
 
 @functools.cache
-def products(wide: np.dtype) -> OwnLoops:
+def products(wide: np.dtype) -> OperatorLoops:
     """Returns the kernels of products in a floating-point dtype."""
     text, size = accumulator(wide, wide, wide)
-    return OwnLoops(f"prod_of<{cxx(wide)}, {text}>", "multiply", size)
+    return OperatorLoops(f"prod_of<{cxx(wide)}, {text}>", "multiply", size)
 
 
 def run(
-    loops: OwnLoops, a: Any, axis: Any, keepdims: Any, dtype: Any, divisor: float, reorder: bool,
+    loops: OperatorLoops, a: Any, axis: Any, keepdims: Any, dtype: Any, divisor: float, reorder: bool,
     order: str = "K",
 ) -> Any:  # fmt: skip
     """Runs a reduction. order: memory order of the result, "K" for the order of the array's remaining axes, or "C"."""

@@ -65,7 +65,7 @@ def take(a, indices, axis=None, out=None, mode: str = "raise") -> Any:
         place = *_key_at_axis(axis, int(indices)), ...
         made = a[place].copy()
     else:
-        made = indexing.get(a, _key_at_axis(axis, indices) if axis else indices, mode=mode)
+        made = indexing.get_items(a, _key_at_axis(axis, indices) if axis else indices, mode=mode)
     return outputs.into_wider("take", out, made)
 
 
@@ -81,9 +81,9 @@ def put(a, ind, v, mode: str = "raise") -> None:
     if values.size < ind.size:  # they are repeated
         whole = -(-ind.size // values.size)
         values = np.tile(values, whole)
-    flat = a._reshaped((a.size,), "C", False)
+    flat = a._reshaped_view((a.size,), "C", False)
     made = a.ravel() if flat is None else flat
-    indexing.put(made, ind.reshape(-1), values[: ind.size], mode=mode)
+    indexing.put_items(made, ind.reshape(-1), values[: ind.size], mode=mode)
     if flat is None:
         a[...] = made.reshape(a.shape)
 
@@ -97,7 +97,7 @@ def _arguments_along_axis(a, indices, axis):
     if axis is None:
         if indices.ndim != 1:
             raise ValueError("when axis=None, `indices` must have a single dimension.")
-        flat = a._reshaped((a.size,), "C", False)
+        flat = a._reshaped_view((a.size,), "C", False)
         a, axis = (a.ravel() if flat is None else flat), 0
     axis = shapes.axis_number(axis, a.ndim)
     if indices.dtype.kind not in "iu":
@@ -122,7 +122,7 @@ def _selection_geometry(a, indices, axis):
     whole = tuple(shape[i] if i == axis else n for i, n in enumerate(a.shape))
     strides = shapes.broadcast_strides(whole, a.strides, tuple(shape))
     strides = tuple(0 if i == axis else step for i, step in enumerate(strides))
-    checked = indexing._checked(indices, a.shape[axis], axis, "raise", 0 in shape, a.device)
+    checked = indexing._checked_indices(indices, a.shape[axis], axis, "raise", 0 in shape, a.device)
     own = shapes.broadcast_strides(checked.shape, checked.strides, tuple(shape))
     return tuple(shape), strides, gather.Index(checked, own, a.shape[axis], a.strides[axis])
 
@@ -151,8 +151,8 @@ def put_along_axis(arr, indices, values, axis) -> None:
     values = indexing.convert_like(values, a)
     of = indexing._broadcast_strides(values, shape)
     if 0 not in shape:
-        values = values._geometry(shape, of)
-        if assign.overlap(values, a):
+        values = values._view_with_layout(shape, of)
+        if assign.may_overlap(values, a):
             values = values.copy()
         gather.scatter(values, values.strides, a, strides, shape, [index], 0, a.stream)
     if a.address != arr.address:
@@ -185,7 +185,7 @@ def choose(a, choices, out=None, mode: str = "raise") -> Any:
     joined = arguments.empty((len(choices), *shape), dtype, a)
     for i, (number, one) in enumerate(zip(numbers, choices, strict=True)):
         joined[i, ...] = number if type(number) in arguments.WEAK else one
-    checked = indexing._checked(a, len(choices), 0, mode, 0 in shape, joined.device)
+    checked = indexing._checked_indices(a, len(choices), 0, mode, 0 in shape, joined.device)
     own = shapes.broadcast_strides(checked.shape, checked.strides, shape)
     index = gather.Index(checked, own, len(choices), joined.strides[0])
     made = arguments.empty(shape, dtype, a)
@@ -231,7 +231,7 @@ def repeat(a, repeats, axis=None) -> DeviceNDArray:
         repeats = repeats.copy_to_host()
     if repeats.size and repeats.min() < 0:
         raise ValueError("repeats may not contain negative values.")
-    return indexing.get(a, _key_at_axis(axis, np.repeat(np.arange(length), repeats)))
+    return indexing.get_items(a, _key_at_axis(axis, np.repeat(np.arange(length), repeats)))
 
 
 def _repeat_each(a, count, axis):
@@ -289,7 +289,7 @@ def pad(array, pad_width, mode="constant", **keywords) -> DeviceNDArray:
     if mode == "constant":
         _fill_around(made, pairs, keywords.get("constant_values", 0))
     middle = _middle(a, pairs)
-    assign.assign(made._part(middle), a)
+    assign.assign(made._selected_view(middle), a)
     if mode == "linear_ramp":
         _ramp(made, pairs, middle, keywords.get("end_values", 0))
     elif mode in _STATISTICS:
@@ -325,7 +325,7 @@ def _reflected_at_points(a, pairs, mode):
     """
     made = _room(a, pairs)
     middle = _middle(a, pairs)
-    assign.assign(made._part(middle), a)
+    assign.assign(made._selected_view(middle), a)
     skips_edge = int(mode == "reflect")
     for axis, (length, pair) in enumerate(zip(a.shape, pairs, strict=True)):
         behind = (slice(None),) * (axis + 1) + middle[axis + 1 :]
@@ -350,7 +350,7 @@ def _reflected_at_points(a, pairs, mode):
 
 def _room(a, pairs):
     shape = [n + sum(pair) for n, pair in zip(a.shape, pairs, strict=True)]
-    return arguments.empty(shape, a.dtype, a, a._own_order())
+    return arguments.empty(shape, a.dtype, a, a._memory_order())
 
 
 def _middle(a, pairs):
@@ -394,7 +394,12 @@ def _steps_outwards(made, pairs, middle):
     """
     for axis, (pair, inside) in enumerate(zip(pairs, middle, strict=True)):
         if sum(pair):
-            yield axis, pair, inside, made._part((slice(None),) * (axis + 1) + middle[axis + 1 :])
+            yield (
+                axis,
+                pair,
+                inside,
+                made._selected_view((slice(None),) * (axis + 1) + middle[axis + 1 :]),
+            )
 
 
 def _put_outside(region, axis, inside, before, behind):
@@ -450,13 +455,13 @@ def _is_padding_within_array(a, pairs, mode):
 def _padded_by_slabs(a, pairs, mode):
     """Pads by copies: one copy of the array, then two slabs for each axis, without index arrays."""
     made, middle = _room(a, pairs), _middle(a, pairs)
-    assign.copy(a, made._part(middle), apart=True)
+    assign.copy(a, made._selected_view(middle), apart=True)
     for axis, pair, inside, region in _steps_outwards(made, pairs, middle):
         sides = slice(None, inside.start), slice(inside.stop, None)
         for width, side, of in zip(pair, sides, _slabs(mode, inside, pair), strict=True):
             if width:
-                target = region._part(_key_at_axis(axis, side))
-                source = region._part(_key_at_axis(axis, of))
+                target = region._selected_view(_key_at_axis(axis, side))
+                source = region._selected_view(_key_at_axis(axis, of))
                 assign.copy(assign.broadcast_view(source, target.shape), target, apart=True)
     return made
 
@@ -484,13 +489,13 @@ def _padded_by_places(a, pairs, mode):
     moved = [axis for axis, one in enumerate(places) if one is not None]
     if not moved:
         return a.copy("A")
-    if a._own_order() == "F":
+    if a._memory_order() == "F":
         return _padded_by_places(a.T, pairs[::-1], mode).T
     key = [slice(None)] * a.ndim
     for axis, grid in zip(moved, np.ix_(*(places[axis] for axis in moved)), strict=True):
         key[axis] = grid
     if moved == list(range(moved[0], moved[-1] + 1)):
-        return indexing.get(a, tuple(key))
+        return indexing.get_items(a, tuple(key))
     for axis in moved:  # slices between index arrays would change the order of the axes
-        a = indexing.get(a, _key_at_axis(axis, places[axis]))
+        a = indexing.get_items(a, _key_at_axis(axis, places[axis]))
     return a

@@ -20,8 +20,8 @@ from numbalite.runtime import shapes
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.element import element_function
 from numbalite.ufuncs.mapped import IN_OWN_PRECISION, MapReduce
-from numbalite.ufuncs.protocols import counterpart
-from numbalite.ufuncs.reduceloops import OwnLoops
+from numbalite.ufuncs.protocols import cuda_ufunc_for
+from numbalite.ufuncs.reduceloops import OperatorLoops
 
 if TYPE_CHECKING:
     from typing import Any
@@ -53,7 +53,7 @@ def reduce_axes(
     if where is not True:
         check_mask(where)
         keywords["where"] = where
-    return counterpart(ufunc).reduce(arguments.array(a), axis, dtype, out, keepdims, **keywords)
+    return cuda_ufunc_for(ufunc).reduce(arguments.array(a), axis, dtype, out, keepdims, **keywords)
 
 
 def check_mask(where: Any) -> None:
@@ -187,7 +187,7 @@ def finish_result(
     """Converts a result with kept reduced axes to the requested dtype and shape, or copies the result to
     `out`."""
     if keepdims is _NO_VALUE or not keepdims:
-        made = made._geometry(*_remaining_layout(made, operands.axes_of(axis, a.ndim)))
+        made = made._view_with_layout(*_remaining_layout(made, operands.axes_of(axis, a.ndim)))
     if out is not None:
         return outputs.into(name, out, made, "unsafe")
     return made if dtype is None or made.dtype == dtype else made.astype(dtype)
@@ -223,11 +223,13 @@ def is_in_one_pass(a: Any, wide: np.dtype, dtype: Any, where: Any) -> bool:
 @functools.cache
 def _means(stored, wide, result):
     text, size = accumulator(stored, wide, result)
-    return OwnLoops(f"mean_of<{cxx(wide)}, {text}>", "mean", size)
+    return OperatorLoops(f"mean_of<{cxx(wide)}, {text}>", "mean", size)
 
 
 @functools.cache
-def variances(wide: np.dtype, result: np.dtype, is_root: bool, has_nans: bool = False) -> OwnLoops:
+def variances(
+    wide: np.dtype, result: np.dtype, is_root: bool, has_nans: bool = False
+) -> OperatorLoops:
     """Returns the kernels of variances (or standard deviations) in a dtype; with has_nans, they ignore
     NaN."""
     real, root = np.dtype(wide.char.lower()).itemsize, str(is_root).lower()
@@ -240,7 +242,7 @@ def variances(wide: np.dtype, result: np.dtype, is_root: bool, has_nans: bool = 
         size = 4 * wide.itemsize + 4 * real if real == 4 else 2 * wide.itemsize + 3 * real
     if has_nans:
         operation = f"of_numbers<numbalite::nl_reduce::{operation}>"
-    return OwnLoops(operation, "std" if is_root else "var", -(-size // 16) * 16)
+    return OperatorLoops(operation, "std" if is_root else "var", -(-size // 16) * 16)
 
 
 _MAX_INTEGERS = 2**31
@@ -248,11 +250,11 @@ _MAX_INTEGERS = 2**31
 
 
 @functools.cache
-def integer_variances(is_root: bool) -> OwnLoops:
+def integer_variances(is_root: bool) -> OperatorLoops:
     """Returns the kernels of float64 variances (or standard deviations) of integers of up to 32
     bits."""
     name = f"integer_variance<{str(is_root).lower()}>"
-    return OwnLoops(name, "std" if is_root else "var", 32)
+    return OperatorLoops(name, "std" if is_root else "var", 32)
 
 
 @implements("mean")
@@ -343,20 +345,20 @@ def sum_of_products(dtype: np.dtype, product: str, args: str = "a, b") -> MapRed
     signature = types.Signature(scalar, (scalar,) * len(args.split(",")))
     loops, mapped = None, ""
     if wide != dtype:
-        loops = OwnLoops(f"sum_of<{cxx(wide)}, {cxx(wide)}>", "add", wide.itemsize)
+        loops = OperatorLoops(f"sum_of<{cxx(wide)}, {cxx(wide)}>", "add", wide.itemsize)
     elif dtype.char in "dD" and product in _EXACT:
         mapped = f"numbalite::nl_reduce::{_EXACT[product]}<nl_function::value>::of"
-    return MapReduce(function, signature, counterpart(np.add), dtype, loops, mapped)
+    return MapReduce(function, signature, cuda_ufunc_for(np.add), dtype, loops, mapped)
 
 
 @functools.cache
 def _sum_of_squares(number, real):
     """Returns the reduction (MapReduce) that computes the sum of |x - y|^2 for a mean y in one pass. number: dtype of
     the differences; real: dtype of the sum."""
-    function = elementwise.function("square_of_distance", "squares")
+    function = elementwise.template_function("square_of_distance", "squares")
     scalar = types.scalar(number)
     signature = types.Signature(types.scalar(real), (scalar, scalar))
-    return MapReduce(function, signature, counterpart(np.add), real)
+    return MapReduce(function, signature, cuda_ufunc_for(np.add), real)
 
 
 def square_dtypes(a: Any, mean: Any, wide: np.dtype) -> tuple[np.dtype, np.dtype]:
@@ -391,7 +393,7 @@ def _variance(a, axis, dtype, ddof, correction, mean, where, out):
     if where is _NO_VALUE or where is True:
         total = _sum_of_squares(number, real)((a, mean), axis, True, None, 0)
     else:
-        distance_of = elementwise.ufunc("square_of_distance", "squares")
+        distance_of = elementwise.template_ufunc("square_of_distance", "squares")
         distance = distance_of(a.astype(number, copy=False), mean.astype(number, copy=False))
         total = reduce_axes(np.add, distance, axis, real, None, True, where=where)
     if isinstance(count, int):
@@ -509,7 +511,7 @@ def first_place(
     count = flat.shape[along]
     extreme = max if is_largest else min
     places = numbers(0, 1, count, np.int64, a).reshape((-1,) + (1,) * (flat.ndim - along - 1))
-    place_of = elementwise.ufunc("place_of")
+    place_of = elementwise.template_ufunc("place_of")
     found = min(place_of(flat, extreme(flat, along, keepdims=True), places), along)
     if keepdims is not _NO_VALUE and keepdims:
         kept = (1,) * len(shape) if axis is None else shape[:along] + (1,) + shape[along + 1 :]
@@ -535,7 +537,7 @@ def _scan(ufunc, a, axis, dtype, out):
     axis = None if axis is None else operator.index(axis)
     if axis is None or (a.ndim == 0 and axis in (0, -1)):
         a, axis = a if a.ndim == 1 else a.ravel(), 0
-    return counterpart(ufunc).accumulate(a, axis, dtype, out)
+    return cuda_ufunc_for(ufunc).accumulate(a, axis, dtype, out)
 
 
 @implements("cumsum")

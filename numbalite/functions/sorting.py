@@ -66,7 +66,7 @@ def argsort(a, axis=-1, kind=None, order=None, *, stable=None) -> DeviceNDArray:
 def _sorting_indices(a, axis, fields, descending=False, stream=0):
     """Returns the sorting indices along an axis; for a 0-dimensional array, returns one index."""
     if a.ndim == 0:
-        a = a._reshaped((1,), "C", False)
+        a = a._reshaped_view((1,), "C", False)
     with assign.on_device_of(a):
         return sorting.argsort(*sorting.axis_of(a, axis), descending, fields, stream)
 
@@ -131,7 +131,9 @@ def lexsort(keys, axis=-1) -> DeviceNDArray:
         raise ValueError("all keys need to be the same shape")
     with assign.on_device_of(keys[0]):
         if keys[0].ndim == 0:
-            return sorting.argsort(keys[0]._reshaped((1,), "C", False), 0)._reshaped((), "C", False)
+            return sorting.argsort(keys[0]._reshaped_view((1,), "C", False), 0)._reshaped_view(
+                (), "C", False
+            )
         return sorting.lexsort(keys, sorting.axis_of(keys[0], operator.index(axis))[1])
 
 
@@ -174,6 +176,6 @@ def partition(a, kth, axis=-1, kind="introselect", order=None) -> DeviceNDArray:
 def argpartition(a, kth, axis=-1, kind="introselect", order=None) -> DeviceNDArray:
     a = arguments.array(a)
     if a.ndim == 0:
-        a = a._reshaped((1,), "C", False)
+        a = a._reshaped_view((1,), "C", False)
     check_select(a, kth, axis, kind)
     return argsort(a, axis, None, order)

@@ -13,7 +13,7 @@ import numpy as np
 from numbalite import _core
 from numbalite.ndarray.arrays import to_device
 from numbalite.ndarray.dispatch import implements
-from numbalite.ndarray.printing import edges_of
+from numbalite.ndarray.printing import edge_elements
 
 if TYPE_CHECKING:
     from typing import Any
@@ -49,7 +49,7 @@ def array2string(*args, **keywords) -> str:
         if given.get(name) is not None:
             options[name] = given[name]
     if _is_shortened(given["a"], options["threshold"]):
-        given["a"] = edges_of(given["a"], options["edgeitems"])
+        given["a"] = edge_elements(given["a"], options["edgeitems"])
         given["threshold"] = 0
     given["a"] = _on_host(given["a"])
     return np.array2string(*bound.args, **bound.kwargs)
@@ -61,7 +61,7 @@ def array_str(a, *args, **keywords) -> str:
     if not _is_shortened(a, options["threshold"]):
         return np.array_str(_on_host(a), *args, **keywords)
     with np.printoptions(threshold=0):
-        return np.array_str(edges_of(a, options["edgeitems"]), *args, **keywords)
+        return np.array_str(edge_elements(a, options["edgeitems"]), *args, **keywords)
 
 
 @implements("array_repr")
@@ -69,7 +69,7 @@ def array_repr(arr, *args, **keywords) -> str:
     options = np.get_printoptions()
     if not _is_shortened(arr, options["threshold"]):
         return np.array_repr(_on_host(arr), *args, **keywords)
-    ends = edges_of(arr, options["edgeitems"])
+    ends = edge_elements(arr, options["edgeitems"])
     with np.printoptions(threshold=0):
         text = np.array_repr(ends, *args, **keywords)
     body, shape, facts = text.rpartition(f"shape={ends.shape}")

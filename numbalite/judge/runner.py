@@ -80,7 +80,7 @@ def kernel_of(submission: dict) -> Any:
             raise TypeError(f"the file has no kernel {name!r} under @cuda.jit")
         return found
     if submission["kind"] == "source":
-        names = [kernel.name for kernel in scanner.scan(text)[0]]
+        names = [kernel.name for kernel in scanner.scan_source(text)[0]]
         chosen = name if name in names or len(names) != 1 else names[0]
         return cuda.jit(source=text, name=chosen)
     definition = Definition(

@@ -111,7 +111,7 @@ class CudaCell(Magics):
         text, parsed, left_out = device_part(text, parsed, [name for _, name in wanted])
         if left_out:
             print(f"left out, as host code: {', '.join(left_out)}", file=sys.stderr)
-        kernels, _ = scanner.scan(text.value)
+        kernels, _ = scanner.scan_source(text.value)
         functions = _device_functions(text.value, kernels)
         plain = [k.name for k in kernels if not k.template and not k.conditional]
         if not wanted:
@@ -165,7 +165,7 @@ def _origin_of_cell(shell, cell):
     """Returns (the name of the running cell in messages, as in IPython; the line number at which the source begins)."""
     frame, label = sys._getframe(1), "<cell>"
     while frame is not None:
-        name = linemap.label_of(frame.f_code.co_filename)
+        name = linemap.file_label(frame.f_code.co_filename)
         if name != frame.f_code.co_filename:
             label = name
             break

@@ -264,7 +264,7 @@ def array(d) -> str:
         ("address", _available(lambda: f"{d.address:#x}")),
         ("access", "read-only" if d.readonly else None),
     ]
-    values = f'<pre style="text-align: left">{escape(printing.displayed(d))}</pre>'
+    values = f'<pre style="text-align: left">{escape(printing.displayed_text(d))}</pre>'
     return _page(type(d).__name__, "array in device memory", _one_row_table(facts), values)
 
 

@@ -88,7 +88,7 @@ def _callers(trace, paint):
     """Yields texts for the user's own lines that led to the compilation, outermost first."""
     for frame, line in traceback.walk_tb(trace):
         path = frame.f_code.co_filename
-        label = linemap.label_of(path)
+        label = linemap.file_label(path)
         # In a notebook the user's frames are cells, and files of the user's; IPython's are neither.
         if path.startswith(_OURS) or "IPython" in frame.f_globals.get("__name__", ""):
             continue

@@ -30,9 +30,9 @@ from numbalite.compilers import Source, headers, templates
 from numbalite.cxx import capture as capturing
 from numbalite.cxx import reserved, scanner
 from numbalite.cxx.capture import ascii_name
-from numbalite.cxx.definition import INCLUDES, Definition, linked_of
+from numbalite.cxx.definition import INCLUDES, Definition, linked_code
 from numbalite.cxx.freenames import free_names
-from numbalite.cxx.linemap import Text, consecutive_text, quote
+from numbalite.cxx.linemap import Text, consecutive_text, quote_label
 from numbalite.cxx.scanner import directive_word, tokenize
 from numbalite.cxx.slip import Lines, Slip
 from numbalite.kernels import macros
@@ -130,7 +130,7 @@ class Builder:
         if self.has_macros:
             functions = {function.cxx_name for function in self.functions}
             for name in sorted(set(_NAME.findall(text)) - functions - KEYWORDS):
-                if not capturing.may_be_macro(name):
+                if not capturing.may_be_macro_name(name):
                     self.write(f"#undef {name}\n")
         self.write(text)
 
@@ -142,7 +142,7 @@ class Builder:
         """
         self.pieces.append(_Users(f"{text.numbered()}\n"))
         if closing:
-            self.pieces.append(f'#line {text.lines[-1]} "{quote(text.label)}"\n{closing}\n')
+            self.pieces.append(f'#line {text.lines[-1]} "{quote_label(text.label)}"\n{closing}\n')
         self.pieces.append(None)
 
     def finish(self, fields=None) -> str:
@@ -153,7 +153,7 @@ class Builder:
         includes += _included(self.links())
         pieces = [head + _own_includes(self.names, includes), *self.ahead]
         for number, include, label in dict.fromkeys(self.includes):
-            pieces.append(_Users(f'#line {number} "{quote(label)}"\n{include}\n'))
+            pieces.append(_Users(f'#line {number} "{quote_label(label)}"\n{include}\n'))
         if self.includes:
             pieces.append(None)
         behind = ["using namespace numbalite;\n\n", *self.records.values()]
@@ -211,7 +211,7 @@ class Builder:
             "variables": tuple(self.pointers),
             "describe": describe,
             "is_python": definition.is_python if is_python is None else is_python,
-            "linked": linked_of(definition, options),
+            "linked": linked_code(definition, options),
             "users": tuple(span for span in self.users if not is_own(span.file)),
             "slips": tuple(dict.fromkeys(self.slips)),
         }
@@ -289,16 +289,16 @@ class Builder:
         self.slips += definition.slips
         for name, array in list(taken.arrays.items()):
             if self.array_bytes + array.nbytes > capturing.CONSTANT_MEMORY:
-                self.refused[name] = capturing.too_large(name, array.nbytes)
+                self.refused[name] = capturing.too_large_reason(name, array.nbytes)
                 del taken.arrays[name]
             else:
                 self.array_bytes += array.nbytes
         if not self.takes_pointers:
-            self.refused.update((n, capturing.no_pointer(n)) for n in taken.pointers)
+            self.refused.update((n, capturing.device_array_reason(n)) for n in taken.pointers)
             taken.pointers.clear()
         inner = {name: self.add_function(f) for name, f in taken.functions.items()}
         named = (*taken.names(), *taken.macros, *definition.parameters)
-        self.macros = frozenset(filter(capturing.may_be_macro, named))
+        self.macros = frozenset(filter(capturing.may_be_macro_name, named))
         for name in (definition.name, reserved.avoid_reserved(ascii_name(definition.name))):
             if self.functions.get(taken.functions.get(name)) == namespace:
                 del taken.functions[name]  # recursion
@@ -314,10 +314,10 @@ class Builder:
             name = ascii_name(name)
             self.write_taken(definition, name, f"using {name} = {self.spelled(t)};\n")
         for name, value in taken.macros.items():
-            self.write(capturing.macro(ascii_name(name), value))
+            self.write(capturing.macro_definition(ascii_name(name), value))
         for name, value in taken.constants.items():
             self.use_types(capturing.constant_type(value))
-            text = capturing.constant(ascii_name(name), value)
+            text = capturing.constant_definition(ascii_name(name), value)
             self.names |= identifiers(text)
             self.write_taken(definition, ascii_name(name), text)
         for name, array in taken.pointers.items():
@@ -671,4 +671,4 @@ def _included(texts) -> list:
 def _own_includes(used, includes):
     from numbalite.cxx import devicelib
 
-    return devicelib.prologue(set(used), includes)
+    return devicelib.prologue_text(set(used), includes)

@@ -313,12 +313,12 @@ def definition_of(function: Any, what: str = "kernel") -> Definition:
     if isinstance(function, (staticmethod, classmethod)):
         function = function.__func__
     if isinstance(function, python_types.FunctionType) and (
-        not linemap.is_text(function) or (what == "kernel" and _is_docstring(function))
+        not linemap.is_string_function(function) or (what == "kernel" and _is_docstring(function))
     ):
         from numbalite.python import definition
 
         return definition.definition_of(function, what != "device function")
-    text = linemap.of_function(function, what)
+    text = linemap.function_text(function, what)
     name = function.__name__
     parameters = _parameters(function)
     capture.check_parameters(name, parameters)

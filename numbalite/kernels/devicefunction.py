@@ -126,7 +126,7 @@ class DeviceFunction(Generic[Parameters, Result]):
     def inspect_source(self) -> str:
         """Returns the generated C++ of the function and of the functions that it calls."""
         text = builder.device_source(self)
-        return readable.readable(text) if self.definition.is_python else text
+        return readable.readable_source(text) if self.definition.is_python else text
 
     def __reduce__(self):
         state = {"rules": self.rules} if self.rules else None

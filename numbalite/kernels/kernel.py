@@ -159,7 +159,7 @@ class Kernel:
 
     def inspect_source(self) -> str:
         text = self.images.source.text
-        return readable.readable(text, ascii_name(self.name)) if self.is_python else text
+        return readable.readable_source(text, ascii_name(self.name)) if self.is_python else text
 
     def inspect_asm(self) -> str:
         from numbalite.kernels import inspection

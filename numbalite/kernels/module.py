@@ -56,9 +56,9 @@ class Module:
         self._label = label
         self._before = before
         self._refused = dict(refused)
-        kernels, variables = scanner.scan(text.value)
+        kernels, variables = scanner.scan_source(text.value)
         for piece in options.link:
-            variables += scanner.scan(piece.value)[1]
+            variables += scanner.scan_source(piece.value)[1]
         self._kernels = {k.name: k for k in kernels}
         self._variables = {v.name: v for v in variables}
         # ::x would be ambiguous between a placeholder and a variable in an unnamed namespace, so a unit with such a variable
@@ -69,7 +69,8 @@ class Module:
         instances: list[str] = []
         for name in names:
             is_variable = (
-                self._find(scanner.base_name(scanner.normal(name)), self._variables) is not None
+                self._find(scanner.base_name(scanner.normalized_expression(name)), self._variables)
+                is not None
             )
             (instances if is_variable else self._names).append(self._expression(name))
         self._lock = RLock()
@@ -166,7 +167,7 @@ class Module:
 
     def _expression(self, name):
         """Returns the name expression with its namespaces, in its canonical spelling."""
-        expression = scanner.normal(name)
+        expression = scanner.normalized_expression(name)
         if known := self._find(expression, self._kernels):
             return known
         base = scanner.base_name(expression)
@@ -215,7 +216,7 @@ class Module:
         if unseen or options.link or self._before or any(o[:2] == "-I" for o in options.options):
             return True
         kernel = scanner.last_name(expression)
-        named = scanner.reachable("\n".join([text, *headers.values()]), kernel)
+        named = scanner.reachable_names("\n".join([text, *headers.values()]), kernel)
         return any(named.count(name.rpartition("::")[2]) > 1 for name in self._variables)
 
     def _compile_anew(self, expression, kernels=(), variables=()):
@@ -311,7 +312,7 @@ class Module:
         """Returns the name expression of a variable in the images."""
         if not isinstance(name, str):
             raise TypeError(f"select a module's variable by its name, not by {name!r}")
-        expression = scanner.normal(name)
+        expression = scanner.normalized_expression(name)
         base = scanner.base_name(expression)
         found = self._find(base, self._variables)
         if found is None:
@@ -380,7 +381,7 @@ class Module:
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (
-            self._find(scanner.normal(name), self._kernels) is not None
+            self._find(scanner.normalized_expression(name), self._kernels) is not None
             or name in self._images.source.kernels
         )
 
@@ -475,7 +476,7 @@ class ModuleSource:
         self.doc = None
         declared = self.options.cooperative
         if declared is None:
-            declared = cooperative.waits(module._text.value, expression)
+            declared = cooperative.waits_for_grid(module._text.value, expression)
         self.cooperative = declared
         self._is_compiled = rows is None
         if rows is None:
@@ -543,7 +544,7 @@ def check_signature(kernel: Dispatcher, signature: types.Signature) -> None:
 
 def only_kernel(text: linemap.Text) -> str:
     """Returns the name of the source's only kernel that is not a template."""
-    kernels, _ = scanner.scan(text.value)
+    kernels, _ = scanner.scan_source(text.value)
     if not kernels:
         raise CompileError(
             f"{text.label}: no kernel (a function with __global__) was found in the source",
@@ -574,4 +575,4 @@ def text_of(code: Any, name: str, frame: Any) -> linemap.Text:
         raise ValueError(
             f"{file!r} is the name of a file, not a source: pass pathlib.Path({file!r}) to read the file"
         )
-    return linemap.of_source(code, name, frame)
+    return linemap.source_text(code, name, frame)

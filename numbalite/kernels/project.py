@@ -16,7 +16,7 @@ from typing import NamedTuple
 from numbalite import config
 from numbalite.compilers import files, headers, toolkit
 from numbalite.cxx import hostcode, scanner
-from numbalite.cxx.linemap import Text, quote
+from numbalite.cxx.linemap import Text, quote_label
 
 _OF_CUB = re.compile(r"\b(?:(Block|Warp)([A-Z]\w+)|(Thread)(Load|Store|Reduce|Scan|Search|Sort))")
 _CUB = "cub/cub.cuh"
@@ -87,7 +87,7 @@ def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Proj
     ]
     main = _prepend_lines(before, text.replace(made[0]))
     inner = [
-        (header.name, f'#line 1 "{quote(header.path)}"\n{value}')
+        (header.name, f'#line 1 "{quote_label(header.path)}"\n{value}')
         for header, value in zip(reader.headers[1:], made[1:], strict=True)
     ]
     if _CUB in whole and not headers.find(_CUB, reader.users):
@@ -144,7 +144,7 @@ class _Reader:
             False  # whether an #include refers to a header that no kernel compiler has
         )
         self._follow(text, folder)
-        files = hostcode.without_members(header.file for header in self.headers)
+        files = hostcode.remove_host_members(header.file for header in self.headers)
         for header, file in zip(self.headers, files, strict=True):
             header.file = file
 
@@ -154,7 +154,7 @@ class _Reader:
         return self.has_missing or any(
             file.members
             or hostcode.replace_host_functions(file.text) != file.text
-            or any(hostcode.is_for_the_host(d) for d in file.declarations)
+            or any(hostcode.is_host_declaration(d) for d in file.declarations)
             for file in files
         )
 

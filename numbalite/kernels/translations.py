@@ -40,7 +40,7 @@ def find(contents: tuple | None) -> tuple:
     if found is None or contents is None:
         return key, None
     made, warnings = found
-    contents[1].warn(warnings)
+    contents[1].issue_warnings(warnings)
     return key, made
 
 
@@ -49,7 +49,7 @@ def keep(key: bytes | None, contents: tuple | None, made: Any, warnings: Any) ->
     if key is None or contents is None:
         return
     try:
-        data = pickle.dumps((made, contents[1].numbered(warnings)), pickle.HIGHEST_PROTOCOL)
+        data = pickle.dumps((made, contents[1].number_warnings(warnings)), pickle.HIGHEST_PROTOCOL)
     except Exception:  # for example, a class defined in a function cannot be pickled
         return
     cache.store_bytes(key, data, cache.TRANSLATION)

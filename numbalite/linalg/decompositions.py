@@ -174,7 +174,7 @@ def pinv(a, rcond=None, hermitian: bool = False, *, rtol=_NO_VALUE) -> Any:
         u, values, vh = singular("pinv", a, dtype, False, True)
         highest = reductions.max(values, -1, keepdims=True)
         limits = np.multiply(highest, _with_axis(rcond)).astype(values.dtype, copy=False)
-        factors = elementwise.ufunc("inverse_above")(values, limits)
+        factors = elementwise.template_ufunc("inverse_above")(values, limits)
         return np.matmul(_adjoint(vh), np.multiply(factors[..., None], _adjoint(u)))
 
 
@@ -215,7 +215,7 @@ def _least_squares(a, b, dtype, rcond):
     if values.size:
         limit = np.multiply(values[:1], real.type(rcond))
         rank = int(reductions.sum(np.greater(values, limit), None, np.intp).item())
-        weights = elementwise.ufunc("inverse_above")(values, limit)
+        weights = elementwise.template_ufunc("inverse_above")(values, limit)
         x = np.matmul(_adjoint(vh), np.multiply(weights[:, None], np.matmul(_adjoint(u), b)))
         distance = np.subtract(b, np.matmul(a.astype(dtype, copy=False), x))
     else:
@@ -223,7 +223,7 @@ def _least_squares(a, b, dtype, rcond):
         x = empty_like(a, (n, columns), dtype)
         x.fill(0)
     if rank == n and m > n:
-        residuals = reductions.sum(elementwise.ufunc("squared", "squares")(distance), 0)
+        residuals = reductions.sum(elementwise.template_ufunc("squared", "squares")(distance), 0)
     else:
         residuals = empty_like(a, (0,), real)
     return x, residuals, np.int32(rank), values

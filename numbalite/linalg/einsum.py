@@ -198,7 +198,7 @@ def _diagonal(term):
             )
         shape.append(lengths.pop())
         strides.append(sum(array.strides[i] for i in axes))
-    return _Term(array._geometry(shape, strides), names)
+    return _Term(array._view_with_layout(shape, strides), names)
 
 
 def _lengths(terms):

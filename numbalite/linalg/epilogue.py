@@ -107,7 +107,7 @@ def _function(epilogue, operands, named):
             f"cuda.matmul: {next(iter(named))} is not an argument; a ufunc's operands follow a and b"
         )
     if isinstance(epilogue, np.ufunc):
-        epilogue = protocols.counterpart(epilogue)
+        epilogue = protocols.cuda_ufunc_for(epilogue)
     if not isinstance(epilogue, CudaUfunc):
         raise TypeError(
             "cuda.matmul: epilogue must be a text in C++, or a ufunc for the GPU or of NumPy, not a "

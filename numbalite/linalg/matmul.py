@@ -20,7 +20,7 @@ from numbalite.runtime import shapes
 from numbalite.runtime.libraries.table import CUBLAS
 from numbalite.runtime.traced import traced
 from numbalite.ufuncs import operands
-from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.protocols import cuda_ufunc_for
 
 if TYPE_CHECKING:
     from typing import Any
@@ -148,7 +148,7 @@ def _target(out, shape, dtype, sources):
     fits = out.dtype == dtype and operands.is_aligned(out) and not out.readonly
     if out.readonly:
         raise ValueError("output array is read-only")
-    return out if fits and not any(assign.overlap(one, out) for one in sources) else None
+    return out if fits and not any(assign.may_overlap(one, out) for one in sources) else None
 
 
 # ------------------------------------------------------------------------------------------ shapes
@@ -260,13 +260,15 @@ def _multiply_by_tiles(a, b, out, stacked, stream):
     parts = max(1, min(blocks // tiles, depth // _PART_DEPTH))
     made = None
     if parts == 1:
-        made = out._reshaped((1, count, rows, columns), "C", False)
+        made = out._reshaped_view((1, count, rows, columns), "C", False)
     direct = made is not None and operands.is_aligned(made)
     target = made if direct else arguments.empty((parts, count, rows, columns), out.dtype)
     _kernel(out.dtype)[min(tiles * parts, 2**31 - 1), _BLOCK, stream](*flat, target)
     if not direct:
         total = (
-            counterpart(np.add).reduce(target, 0, out.dtype, stream=stream) if parts > 1 else target
+            cuda_ufunc_for(np.add).reduce(target, 0, out.dtype, stream=stream)
+            if parts > 1
+            else target
         )
         assign.assign(out, total.reshape(out.shape), stream)
 
@@ -292,8 +294,8 @@ def _as_bits(array):
 def _merge_batch_axes(array, count):
     """Merges all axes except the last two; copies the array if the strides require a copy."""
     shape = (count, *array.shape[-2:])
-    view = array._reshaped(shape, "C", False)
-    return array._reshaped(shape, "C", True) if view is None else view
+    view = array._reshaped_view(shape, "C", False)
+    return array._reshaped_view(shape, "C", True) if view is None else view
 
 
 @functools.cache
@@ -311,12 +313,12 @@ def _multiply_by_cublas(a, b, out, stacked, stream):
     count = math.prod(stacked)
     if len(stacked) > 1 or a.ndim > 3 or b.ndim > 3:
         a, b = (
-            one._reshaped(one.shape[-2:], "C", False)
+            one._reshaped_view(one.shape[-2:], "C", False)
             if math.prod(one.shape[:-2]) == 1
             else _merge_batch_axes(assign.broadcast_view(one, stacked + one.shape[-2:]), count)
             for one in (a, b)
         )
-    target = out._reshaped(
+    target = out._reshaped_view(
         (count, *out.shape[-2:]) if a.ndim == 3 or b.ndim == 3 else out.shape[-2:], "C", False
     )
     made = target
@@ -395,7 +397,7 @@ def _conjugate(a: Any) -> Any:
 def _drop_last_axes(made: DeviceNDArray, axes: int, out: Any) -> Any:
     """Returns the product without its last axes, which have length 1."""
     left = made.ndim - axes
-    made = made._geometry(made.shape[:left], made.strides[:left])
+    made = made._view_with_layout(made.shape[:left], made.strides[:left])
     if isinstance(out, tuple):
         (out,) = out
     if out is None:

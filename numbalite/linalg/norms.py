@@ -20,8 +20,8 @@ from numbalite.ndarray.assign import on_device_of
 from numbalite.ndarray.dispatch import implements
 from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.mapped import IN_OWN_PRECISION, MapReduce
-from numbalite.ufuncs.protocols import counterpart
-from numbalite.ufuncs.reduceloops import OwnLoops
+from numbalite.ufuncs.protocols import cuda_ufunc_for
+from numbalite.ufuncs.reduceloops import OperatorLoops
 
 if TYPE_CHECKING:
     from typing import Any
@@ -32,8 +32,8 @@ def _magnitudes(ufunc, dtype):
     """Returns the one-pass reduction (MapReduce) of the elements' magnitudes."""
     real = real_of(dtype)
     signature = types.Signature(types.scalar(real), (types.scalar(dtype),))
-    function = elementwise.function("magnitude", "squares")
-    return MapReduce(function, signature, counterpart(ufunc), real)
+    function = elementwise.template_function("magnitude", "squares")
+    return MapReduce(function, signature, cuda_ufunc_for(ufunc), real)
 
 
 def _reduced(ufunc, x, axis, keepdims):
@@ -47,10 +47,10 @@ def _reduced(ufunc, x, axis, keepdims):
 @functools.cache
 def _norms(dtype):
     if dtype.char in "?bB":  # the sum of squares is exact
-        return OwnLoops("norm_of<int, numbalite::int64>", "norm", 8)
+        return OperatorLoops("norm_of<int, numbalite::int64>", "norm", 8)
     wide = dtype if dtype.kind in "fc" else np.dtype(float)
     text, size = accumulator(*[real_of(wide)] * 3)
-    return OwnLoops(f"norm_of<{cxx(wide)}, {text}>", "norm", size)
+    return OperatorLoops(f"norm_of<{cxx(wide)}, {text}>", "norm", size)
 
 
 def _as_inexact(x):
@@ -63,7 +63,7 @@ def _euclidean_norm(x, axis, keepdims):
         result = np.dtype(float) if is_integer else real_of(x.dtype)
         return run(_norms(x.dtype), x, axis, keepdims, result, 1.0, True)
     x = _as_inexact(x)
-    squares = elementwise.ufunc("squared", "squares")(x)
+    squares = elementwise.template_ufunc("squared", "squares")(x)
     return np.sqrt(reductions.sum(squares, axis, keepdims=keepdims))
 
 
@@ -186,7 +186,7 @@ def cond(x, p=None) -> Any:
             axes = (-2, -1)
             made = norm(x.astype(dtype, copy=False), p, axes) * norm(inverse, p, axes)
             infos = infos.reshape(x.shape[:-2])
-            made = elementwise.ufunc("otherwise")(made, infos, made.dtype.type(np.nan))
+            made = elementwise.template_ufunc("otherwise")(made, infos, made.dtype.type(np.nan))
         had_nan = np.any(np.isnan(x), (-2, -1))
         is_bad = np.logical_and(np.isnan(made), np.logical_not(had_nan))
         return np.where(is_bad, made.dtype.type(np.inf), made)

@@ -156,8 +156,10 @@ def det(a) -> Any:
         if not a.size:
             return _identity_matrix(a, dtype)
         diagonals, pivots, indices, infos = _diagonals(a, dtype)
-        made = reductions.prod(elementwise.ufunc("factor")(diagonals, pivots, indices), 1)
-        return elementwise.ufunc("otherwise")(made, infos, dtype.type(0)).reshape(a.shape[:-2])
+        made = reductions.prod(elementwise.template_ufunc("factor")(diagonals, pivots, indices), 1)
+        return elementwise.template_ufunc("otherwise")(made, infos, dtype.type(0)).reshape(
+            a.shape[:-2]
+        )
 
 
 @implements("linalg.slogdet")
@@ -173,10 +175,14 @@ def slogdet(a) -> Any:
                 "slogdet", _identity_matrix(a, dtype), np.log(_identity_matrix(a, real))
             )
         diagonals, pivots, indices, infos = _diagonals(a, dtype)
-        phases = elementwise.ufunc("phase")(elementwise.ufunc("factor")(diagonals, pivots, indices))
-        sign = elementwise.ufunc("otherwise")(reductions.prod(phases, 1), infos, dtype.type(0))
+        phases = elementwise.template_ufunc("phase")(
+            elementwise.template_ufunc("factor")(diagonals, pivots, indices)
+        )
+        sign = elementwise.template_ufunc("otherwise")(
+            reductions.prod(phases, 1), infos, dtype.type(0)
+        )
         size = reductions.sum(np.log(np.abs(diagonals)), 1)
-        size = elementwise.ufunc("otherwise")(size, infos, real.type(-np.inf))
+        size = elementwise.template_ufunc("otherwise")(size, infos, real.type(-np.inf))
         return as_named_tuple("slogdet", sign.reshape(a.shape[:-2]), size.reshape(a.shape[:-2]))
 
 

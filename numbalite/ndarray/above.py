@@ -1,5 +1,5 @@
-"""Contains functions of packages above ndarray that arrays call. numbalite.cuda sets these functions before
-it loads an array."""
+"""Holds functions of higher packages that arrays call. numbalite.cuda sets them before it creates an
+array."""
 
 from __future__ import annotations
 

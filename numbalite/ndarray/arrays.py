@@ -1,7 +1,7 @@
-"""DeviceNDArray, the array in device memory, and the functions that create it.
+"""Defines DeviceNDArray, the array in device memory, and the functions that create it.
 
 The C base class implements memory, basic indexing and copies. This module adds NumPy's behaviour: assignment
-with broadcasting and casting, conversions, pickling. Views share memory as in NumPy. If NumPy would copy (to
+with broadcasting and casting, conversions, pickling. Views share memory as in NumPy. Where NumPy copies (to
 reshape a strided array), this module also copies, on the device and with a warning. Elements are assigned and
 converted by numbalite/ndarray/assign.py.
 
@@ -180,11 +180,9 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return NotImplemented if own is None else own(other, self)
 
     def _compared_with_no_number(self, other, is_unequal):
-        """Returns the result of == or != with an operand that is not a number, or None if elements must be
-        compared one by one.
-
-        The other object's own method decides; otherwise, as in NumPy, no element equals None, a string or a similar
-        object. The result None means that the other object defines comparisons with numbers."""
+        """Returns the result of == or != with an operand that is not a number. The other operand's method is
+        called first. Otherwise, as in NumPy, no element equals None or a string. Returns None if the elements
+        must be compared."""
         if self.dtype.names is not None or getattr(getattr(other, "dtype", None), "names", None):
             return importlib.import_module("numbalite.ndarray.recordequality").compare(
                 self, other, is_unequal
@@ -262,7 +260,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
 
     def __str__(self) -> str:
         """Returns the elements as NumPy prints them; only the printed elements are copied to the host."""
-        return _printing.text_of(self)
+        return _printing.array_text(self)
 
     def __format__(self, specification: str) -> str:
         if not specification:
@@ -327,7 +325,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
                 )
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
             return self._download(order, stream)
-        target = _assign.opaque(ary, self.dtype) if isinstance(ary, np.ndarray) else ary
+        target = _assign.opaque_bytes(ary, self.dtype) if isinstance(ary, np.ndarray) else ary
         _check_match(self, target)
         if self.dtype.names is not None and _assign.has_gaps(self.dtype):
             # np.copyto keeps the bytes between the fields of `ary`
@@ -343,8 +341,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         out: Any = None,
         blocking: bool = True,
     ) -> np.ndarray[Any, Any]:
-        """Returns the same as `copy_to_host`, under CuPy's name, in this axis order (C, F, or A: the array's
-        own order). With blocking=False, the copy to a page-locked `out` is asynchronous."""
+        """CuPy's name of `copy_to_host`, with an axis order (C, F, or A: the array's own order). With
+        blocking=False, the copy to a page-locked `out` is asynchronous."""
         if out is not None:
             self.copy_to_host(out, stream or 0)
             if blocking and stream:
@@ -353,7 +351,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return np.asarray(self.copy_to_host(stream=stream or 0), order=order)  # type: ignore[call-overload]
 
     def set(self, arr: Any, stream: StreamLike | None = None) -> None:
-        """Does the same as `copy_to_device`, under CuPy's name."""
+        """CuPy's name of `copy_to_device`."""
         self.copy_to_device(arr, stream or 0)
 
     def to_device(
@@ -394,13 +392,13 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         source = if_cuda_array(ary)
         if source is not None:
             _check_match(self, source)
-            _writable(self)
+            _require_writable(self)
             if self.dtype.names is not None:
                 _assign.assign(self, source, stream)
             elif self.size:
                 _assign.copy(source, self, stream)
         else:
-            source = _assign.opaque(np.asarray(ary), self.dtype)
+            source = _assign.opaque_bytes(np.asarray(ary), self.dtype)
             _check_match(self, source)
             if self.dtype.names is not None and _assign.has_gaps(self.dtype):
                 _assign.assign(self, source, stream)
@@ -421,11 +419,11 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         creates an array on the current device of the loading thread."""
         if above.before_pickling is not None:
             above.before_pickling()
-        dense = self._dense()
+        dense = self._without_gaps()
         memory = dense._view((dense.nbytes,), (1,), np.uint8)
-        return _rebuild, (memory.copy_to_host(), dense.dtype, dense.shape, dense.strides)
+        return _unpickle_array, (memory.copy_to_host(), dense.dtype, dense.shape, dense.strides)
 
-    def _dense(self):
+    def _without_gaps(self):
         """Returns the array itself if its memory has no gaps, otherwise a copy with the same axis order."""
         if self.strides == shapes.packed_like(self.shape, self.strides, self.itemsize):
             return self
@@ -435,14 +433,14 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         """Returns an element as a Python scalar; without arguments, the array's only element."""
         if args:
             index = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
-            if len(index) == 1 != self.ndim:  # counts all elements in C order
+            if len(index) == 1 != self.ndim:  # flat index in C order
                 number = operator.index(index[0])
                 if not -self.size <= number < self.size:
                     raise IndexError(f"index {number} is out of bounds for size {self.size}")
                 index = np.unravel_index(number % self.size, self.shape)
             if len(index) != self.ndim:
                 raise ValueError("incorrect number of indices for array")
-            return self._part(tuple(map(operator.index, index))).item()
+            return self._selected_view(tuple(map(operator.index, index))).item()
         if self.size != 1:
             raise ValueError(f"item() needs an array of one element, this has shape {self.shape}")
         return self.copy_to_host().item()
@@ -457,7 +455,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
     def tolist(self) -> Any:
         return self.copy_to_host().tolist()
 
-    def _only_one(self, what):
+    def _require_one_element(self, what):
         if self.size != 1:
             raise TypeError(f"{what} needs an array of one element, this has shape {self.shape}")
         if self.ndim and _NUMPY >= "2.4.0":
@@ -471,15 +469,15 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
             )
 
     def __int__(self) -> int:
-        self._only_one("int()")
+        self._require_one_element("int()")
         return int(self.item())
 
     def __float__(self) -> float:
-        self._only_one("float()")
+        self._require_one_element("float()")
         return float(self.item())
 
     def __complex__(self) -> complex:
-        self._only_one("complex()")
+        self._require_one_element("complex()")
         return complex(self.item())
 
     def __index__(self) -> int:
@@ -499,7 +497,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         if self.ndim == 0:
             raise TypeError("iteration over a 0-d array")
         if self.ndim == 1 and self.dtype.names is None:
-            return iter(self.copy_to_host())  # one copy, not one for each element
+            # Copy all elements at once, because iteration would copy each element
+            return iter(self.copy_to_host())
         return (self[i] for i in range(self.shape[0]))
 
     # ---- elements
@@ -517,13 +516,13 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         if key is Ellipsis:
             _assign.assign(self, value, stream)
         elif _indexing.has_arrays(key):
-            _indexing.put(self, key, value, stream)
+            _indexing.put_items(self, key, value, stream)
         else:
-            _assign.assign(self._part(key), value, stream)
+            _assign.assign(self._selected_view(key), value, stream)
 
-    _by_arrays = _indexing.get
+    _by_arrays = _indexing.get_items
 
-    def _part(self, key):
+    def _selected_view(self, key):
         """Returns the view that a key selects; for a single element, a 0-dimensional view."""
         if isinstance(key, (str, list)):
             return self[key]
@@ -587,7 +586,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
                 strides = shapes.packed_like(self.shape, self.strides, self.itemsize)
                 result = _core.device_empty(self.shape, self.dtype, strides=strides)
             else:
-                order = self._own_order() if order == "A" else order
+                order = self._memory_order() if order == "A" else order
                 result = _core.device_empty(self.shape, self.dtype, order)
         if self.size:
             _assign.copy(self, result, stream or self.stream, apart=True)
@@ -664,7 +663,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
             return self if not copy and fits.get(order, True) else self.copy(order, stream)
         stream = stream or self.stream
         if order == "A":
-            order = self._own_order()
+            order = self._memory_order()
         if order == "K":
             strides = shapes.packed_like(self.shape, self.strides, dtype.itemsize)
         else:
@@ -681,7 +680,7 @@ _core.register_array_class(DeviceNDArray)
 # ---------------------------------------------------------------------------------------- helpers
 
 
-def _rebuild(memory, dtype, shape, strides):
+def _unpickle_array(memory, dtype, shape, strides):
     """Creates an array from its pickled state."""
     return to_device(memory)._view(shape, strides, dtype)
 
@@ -696,7 +695,7 @@ def _check_match(array, other):
         raise ValueError(f"incompatible shape: {array.shape} vs. {other.shape}")
 
 
-def _writable(array):
+def _require_writable(array):
     if array.readonly:
         raise ValueError("the device array is read-only")
 

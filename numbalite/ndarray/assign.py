@@ -34,7 +34,7 @@ _ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
 _CAST_WARNS = {"f": "iumM", "c": "iufmM"}
 """Kind of a number -> kinds of dtypes that NumPy may warn of when it is converted."""
 _NUMBERS = frozenset((bool, int, float, complex))
-_PLAIN = _NUMBERS | {list, tuple}  # types that cannot be device arrays of other libraries
+_PLAIN = _NUMBERS | {list, tuple}  # types that are never device arrays of other libraries
 
 
 class _Nothing:
@@ -72,42 +72,43 @@ def assign(target: Any, value: Any, stream: StreamLike = 0) -> None:
     if target.readonly:
         raise ValueError("assignment destination is read-only")
     if type(value) in _NUMBERS and target.dtype.names is None:
-        fill(target, scalar(value, target.dtype), stream)
+        fill(target, scalar_array(value, target.dtype), stream)
     elif target.dtype.names is not None and has_gaps(target.dtype):
         _assign_by_field(target, value, stream)
     elif isinstance(value, _core.DeviceArray):
         _assign_device_array(target, value, stream)
     elif type(value) is np.ndarray:
-        _from_host(target, value, stream)
+        _assign_host_array(target, value, stream)
     else:
-        _assign_anything(target, value, stream)
+        _assign_value(target, value, stream)
 
 
-def _assign_anything(target, value, stream):
+def _assign_value(target, value, stream):
     is_plain = type(value) in _PLAIN or isinstance(value, np.generic)
     found = None if is_plain else foreign.if_cuda_array(value)  # mapped NumPy arrays too
     if found is not None:
         _assign_device_array(target, found, stream)
     elif isinstance(value, np.ndarray):
-        _from_host(target, np.asarray(value), stream)
+        _assign_host_array(target, np.asarray(value), stream)
     else:
-        _from_object(target, value, stream)
+        _assign_object(target, value, stream)
 
 
-def scalar(value: Any, dtype: Any) -> Any:
+def scalar_array(value: Any, dtype: Any) -> Any:
     """Returns a 0-dimensional array of the dtype, converted as NumPy converts on assignment."""
     result = np.empty((), dtype)
     result[()] = value
     return result
 
 
-def cast(value: Any, dtype: Any, casting: Any = "unsafe") -> Any:
-    """Converts a scalar or a list as numpy.copyto does, by a casting rule; arrays and tuples of records are unchanged."""
+def cast_value(value: Any, dtype: Any, casting: Any = "unsafe") -> Any:
+    """Converts a scalar or a list by a casting rule, as numpy.copyto does. Arrays and tuples (records) are
+    returned unchanged."""
     if isinstance(value, (bool, int, float, complex, np.generic)):
         result = np.empty((), dtype)
         np.copyto(result, value, casting=casting)
         if dtype.kind in _CAST_WARNS.get(np.asarray(value).dtype.kind, ""):
-            _core.invalidate_trace()  # a replayed call would not warn
+            _core.invalidate_trace()  # a replayed call would not issue the warning
         return result
     return np.asarray(value) if isinstance(value, (list, tuple)) and not dtype.names else value
 
@@ -119,58 +120,61 @@ def holds_device_arrays(value: Any, depth: int = 0) -> bool:
         return False
     if depth > shapes.MAX_ITEMS:
         raise ValueError(shapes.NESTED)
-    found = set(map(type, value))  # a long list has few types
+    found = set(map(type, value))  # a long list contains only a few types
     if any(issubclass(one, _core.DeviceArray) for one in found):
         return True
     holds_lists = any(issubclass(one, (list, tuple)) for one in found)
     return holds_lists and any(holds_device_arrays(one, depth + 1) for one in value)
 
 
-def stacked(value: Any, depth: int = 0) -> Any:
-    """Returns a list with device arrays in it as one device array; np.asarray would copy them to the host. A
-    list that is nested too deep raises the same exception as in holds_device_arrays."""
+def stack_device_arrays(value: Any, depth: int = 0) -> Any:
+    """Converts a list that contains device arrays to one device array; np.asarray would copy its arrays to
+    the host. Raises ValueError for a list that is nested too deep."""
     if depth > shapes.MAX_ITEMS:
         raise ValueError(shapes.NESTED)
-    items = (stacked(one, depth + 1) if isinstance(one, (list, tuple)) else one for one in value)
+    items = (
+        stack_device_arrays(one, depth + 1) if isinstance(one, (list, tuple)) else one
+        for one in value
+    )
     return np.stack(list(items))
 
 
-def _from_object(target, value, stream):
+def _assign_object(target, value, stream):
     """Assigns a number, a tuple for a record, a nested list, or any object that NumPy converts to an array."""
     if target.dtype.names is None and holds_device_arrays(value):
-        _assign_device_array(target, stacked(value), stream)
+        _assign_device_array(target, stack_device_arrays(value), stream)
         return
     if target.dtype.names is not None or np.ndim(value) == 0:
         try:
-            fill(target, scalar(value, target.dtype), stream)
+            fill(target, scalar_array(value, target.dtype), stream)
             return
         except (TypeError, ValueError):
             if np.ndim(value) == 0 or (isinstance(value, tuple) and target.dtype.names):
                 raise
     if target.ndim == 0:
         raise ValueError("setting an array element with a sequence.")
-    _from_host(target, np.asarray(value, dtype=target.dtype), stream)
+    _assign_host_array(target, np.asarray(value, dtype=target.dtype), stream)
 
 
 def with_text_length(dtype: np.dtype, source: np.dtype) -> np.dtype:
-    """Returns the dtype; for text without a length ("U"), the shortest text dtype that all elements of
-    `source` fit into."""
+    """Returns the dtype. A text dtype without a length ("U") gets the length of the longest element of
+    `source`."""
     if dtype.itemsize or dtype.kind not in "SU":
         return dtype
     return np.empty(0, source).astype(dtype).dtype
 
 
-def opaque(host: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Returns a view of host records as raw bytes, for a dtype whose fields only C++ declares."""
+def opaque_bytes(host: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Returns host records as a view of raw bytes, if only C++ declares the fields of the dtype."""
     is_opaque = dtype.kind == "V" and dtype.names is None and dtype.subdtype is None
     is_record = host.dtype.names is not None and host.dtype.itemsize == dtype.itemsize
     return host.view(dtype) if is_opaque and is_record else host
 
 
-def _from_host(target, host, stream):
-    host = opaque(host, target.dtype)
+def _assign_host_array(target, host, stream):
+    host = opaque_bytes(host, target.dtype)
     if host.ndim == 0:
-        fill(target, scalar(host, target.dtype), stream)
+        fill(target, scalar_array(host, target.dtype), stream)
         return
     short = shapes.squeezed_to(host.shape, target.shape)
     host = host.reshape(short) if short != host.shape else host
@@ -189,11 +193,11 @@ def _from_host(target, host, stream):
         converted = host.astype(target.dtype)
         if converted.dtype != target.dtype:
             raise TypeError(f"cannot cast from {host.dtype} to {target.dtype}")
-        _from_host(target, converted, stream)
+        _assign_host_array(target, converted, stream)
         return
     else:
         warn_of_complex(host.dtype, target.dtype)
-    convert(host, target, stream)
+    convert_elements(host, target, stream)
 
 
 def _assign_device_array(target, source, stream):
@@ -213,19 +217,19 @@ def _assign_device_array(target, source, stream):
         copy(broadcast_view(source, target.shape), target, stream)
     elif is_number(source.dtype) and is_number(target.dtype):
         warn_of_complex(source.dtype, target.dtype)
-        convert(source, target, stream)
+        convert_elements(source, target, stream)
     elif target.dtype.names and source.dtype.names:
-        _fields(target, source, stream)
+        _assign_fields(target, source, stream)
     else:
         host = source.copy_to_host(stream=stream or target.stream)
-        _from_host(target, host.astype(target.dtype), stream)
+        _assign_host_array(target, host.astype(target.dtype), stream)
 
 
-def _fields(target, source, stream):
+def _assign_fields(target, source, stream):
     """Assigns records to records: field by field in order; names are ignored."""
     if len(target.dtype.names) != len(source.dtype.names):
         raise TypeError(f"cannot cast from {source.dtype} to {target.dtype}")
-    if overlap(target, source):
+    if may_overlap(target, source):
         source = source.copy("K", stream)
     target, source = target[...], source[...]
     for to, of in zip(target.dtype.names, source.dtype.names, strict=True):
@@ -236,7 +240,7 @@ def _fields(target, source, stream):
 def has_gaps(dtype: DTypeLike) -> bool:
     """Returns whether a structured dtype has bytes that belong to no field and are not alignment padding.
 
-    Such bytes may belong to other fields of the array, as in `d[["x", "z"]]`.
+    Gaps may contain other fields of the array, as in `d[["x", "z"]]`.
     """
     fields = [dtype.fields[name][0] for name in dtype.names]
     if sum(field.itemsize for field in fields) == dtype.itemsize:
@@ -252,7 +256,7 @@ def _assign_by_field(target, value, stream):
     if not hasattr(value, "__cuda_array_interface__"):
         if not (isinstance(value, (np.ndarray, np.void)) and value.dtype.names):
             try:
-                value = scalar(value, target.dtype)
+                value = scalar_array(value, target.dtype)
             except (TypeError, ValueError):
                 if np.ndim(value) == 0 or not target.ndim:
                     raise
@@ -269,10 +273,10 @@ def _assign_by_field(target, value, stream):
         raise TypeError(f"cannot cast from {source.dtype} to {target.dtype}")
     if source.device != target.device:
         source = copy_to_device_number(source, target.device, stream, target.stream)
-    _fields(target, source, stream)
+    _assign_fields(target, source, stream)
 
 
-def overlap(a: Any, b: Any) -> bool:
+def may_overlap(a: Any, b: Any) -> bool:
     """Returns whether two device arrays may share an element, from the address ranges that they span."""
     return _core.arrays_overlap(a, b, False)
 
@@ -297,7 +301,7 @@ def fill(target: Any, value: Any, stream: StreamLike = 0) -> None:
         and not _core.driver_has("host_code")
         and not _is_memset(target, value.tobytes())
     ):
-        convert(value[()], target, stream)
+        convert_elements(value[()], target, stream)
     else:
         target._fill(value, stream)
 
@@ -313,7 +317,7 @@ def _is_memset(target, element):
     return False
 
 
-def convert(source: Any, target: Any, stream: StreamLike = 0) -> None:
+def convert_elements(source: Any, target: Any, stream: StreamLike = 0) -> None:
     """Runs an element-wise kernel for target[...] = source; the source's shape must broadcast to the target's."""
     ufunc, stream = above.cast_ufunc(target.dtype), stream or target.stream
     if target.device == _core.current_device():
@@ -328,7 +332,7 @@ def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) 
     that the arrays share no memory."""
     if source.device != target.device:
         if not stream and not _have_same_order(source, target):
-            source = copy_to_device_number(source._dense(), target.device, own=target.stream)
+            source = copy_to_device_number(source._without_gaps(), target.device, own=target.stream)
             copy(source, target)
         else:
             # Without a stream argument, the copy is ordered with the streams of both arrays
@@ -345,7 +349,7 @@ def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) 
             with on_device(target.device):
                 if transposing.copy_transposed(*words, stream):
                     return
-        convert(*words, stream)
+        convert_elements(*words, stream)
 
 
 def _have_same_order(source, target):
@@ -360,13 +364,13 @@ def _as_integers(host, target):
     None for too many axes."""
     shape, size = target.shape, target.itemsize
     low = target._address % 16
-    word = copyplan.word_of(shape, size, (*target.strides, low))
+    word = copyplan.copy_dtype(shape, size, (*target.strides, low))
     if word is None:
         return None
-    made = copyplan.in_words(shape, target.strides, size, word)
+    made = copyplan.layout_in_words(shape, target.strides, size, word)
     host = np.ascontiguousarray(host)
     return host.reshape(-1).view(word).reshape(
-        copyplan.in_words(host.shape, host.strides, size, word)[0]
+        copyplan.layout_in_words(host.shape, host.strides, size, word)[0]
     ), target._view(*made, word)
 
 
@@ -380,9 +384,8 @@ def broadcast_view(array: Any, shape: tuple[int, ...]) -> Any:
 
 
 def copy_to_device_number(array: Any, number: int, stream: StreamLike = 0, own: Any = None) -> Any:
-    """Returns a copy on another device with the same axis order, bound to the stream `own` there.
-
-    The copy is ordered with `stream`; by default with the array's own stream and with `own`.
+    """Returns a copy on another device with the same axis order, bound to that device's stream `own`. The
+    copy is ordered with `stream`, or by default with the array's own stream and with `own`.
     """
     with on_device(number):
         result = _core.device_empty(

@@ -1,5 +1,5 @@
-"""Copies several arrays into parts of one array. Small arrays are copied in one launch, because launches
-would dominate the time."""
+"""Copies several arrays into parts of one array. One launch copies several small arrays, because separate
+launches would dominate the time."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ last parts then have no blocks."""
 _MAX_DIMS = 4  # as in cext/py/batchcopy.c
 _MAX_OF_MANY_DIMS = 16
 """The maximum number of parts with 4 dimensions: more would exceed the 4 KB of a kernel's parameters."""
-_THREADS = 256  # the same value as in cuda_src/templates/join.cu
+_THREADS = 256  # equal to the constant in cuda_src/templates/join.cu
 
 
 class Part(NamedTuple):
     """One copy: the shape, the strides of source and target, and the byte offset of the first element in each array."""
 
-    source: DeviceNDArray
+    kernel_source: DeviceNDArray
     shape: tuple[int, ...]
     of: tuple[int, ...]
     to: tuple[int, ...]
@@ -37,19 +37,19 @@ class Part(NamedTuple):
     at: int
 
 
-def copy(target: DeviceNDArray, parts: Sequence[Part]) -> None:
+def copy_parts(target: DeviceNDArray, parts: Sequence[Part]) -> None:
     """Copies parts into the target. The source arrays have the target's dtype and must not overlap with the
     target."""
     parts = [part for part in parts if 0 not in part.shape]
     is_one_launch = target.nbytes <= _MAX_BYTES and len(parts) <= _COUNTS[-1]
-    for some in [parts] if is_one_launch else _parts_of_launches(parts, target.itemsize):
+    for some in [parts] if is_one_launch else _split_launches(parts, target.itemsize):
         if not _copy_by_one_launch(target, some):
             for source, shape, of, to, begin, at in some:
                 into = target._view(shape, to, target.dtype, at)
                 assign.copy(source._view(shape, of, source.dtype, begin), into, apart=True)
 
 
-def _parts_of_launches(parts, itemsize):
+def _split_launches(parts, itemsize):
     """Splits the copies into groups that one launch can execute."""
     group, size = [], 0
     for part in parts:
@@ -64,7 +64,7 @@ def _parts_of_launches(parts, itemsize):
 
 
 def _copy_by_one_launch(target, parts):
-    """Copies by one launch if there are several small copies; returns whether it did."""
+    """Executes several small copies in one launch; returns False if the copies are unsuitable."""
     if len(parts) < 2:
         return False
     plan = _core.batch_copy_plan(target, parts)
@@ -80,20 +80,20 @@ def _copy_by_one_launch(target, parts):
     if count not in _COUNTS:
         count = next(n for n in _COUNTS if n > count)
         given += (*given[:2], 0) * (count - len(parts))
-    launch = _kernel(copyplan.WORDS[size], ndim, count)
+    launch = _copy_kernel(copyplan.WORDS[size], ndim, count)
     with assign.on_device(target.device):
         launch[blocks, _THREADS, target.stream](*given)
     return True
 
 
 @functools.cache
-def _kernel(word, ndim, count):
+def _copy_kernel(word, ndim, count):
     from numbalite.kernels.decorators import builtin
 
-    return builtin(source(count), f"join<{word.name}, {ndim}>")
+    return builtin(kernel_source(count), f"join<{word.name}, {ndim}>")
 
 
-def source(count: int) -> str:
+def kernel_source(count: int) -> str:
     """Returns the source of the kernel for `count` copies."""
     from numbalite.compilers import templates
 

@@ -1,5 +1,5 @@
-"""Selects integer types for copies: kernels that only move elements treat each element as one or more
-integers of the same total size.
+"""Selects integer types for copies: copy kernels treat each element as one or more integers of the same total
+size.
 
 C code plans copies between device arrays (cext/py/batchcopy.c)."""
 
@@ -12,7 +12,7 @@ WORDS: dict[int, np.dtype] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype(
 """By their bytes."""
 
 
-def word_of(shape: tuple[int, ...], size: int, steps: tuple[int, ...]) -> np.dtype | None:
+def copy_dtype(shape: tuple[int, ...], size: int, steps: tuple[int, ...]) -> np.dtype | None:
     """Returns the dtype in which elements of ``size`` bytes are copied: an integer type of the same size, or
     of the largest size that divides it.
 
@@ -25,7 +25,7 @@ def word_of(shape: tuple[int, ...], size: int, steps: tuple[int, ...]) -> np.dty
     return next(WORDS[n] for n in (8, 4, 2, 1) if size % n == 0)
 
 
-def in_words(
+def layout_in_words(
     shape: tuple[int, ...], strides: tuple[int, ...], size: int, word: np.dtype
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Returns shape and strides in units of ``word``; several words per element add a last axis."""

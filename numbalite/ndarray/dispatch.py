@@ -1,4 +1,4 @@
-"""Maps NumPy's functions to their device versions. `implements` registers a device version, `find` returns
+"""Maps NumPy's functions to their device versions. `implements` registers a device version, `find_function` returns
 it."""
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ def implements(*names: str) -> Callable[[Function], Function]:
     """Returns a decorator that registers the device version of NumPy functions, by name ("sum",
     "linalg.norm").
 
-    The function has NumPy's parameters. The device version receives the arguments as the caller wrote them,
-    without `like=`. "ndarray.sort" registers a method for which NumPy has no function. For a name that the
-    installed NumPy lacks, only `newer` returns the device version.
+    The function has NumPy's parameters. The device version receives the caller's arguments, without `like=`.
+    "ndarray.sort" registers a method for which NumPy has no function. For a name that the installed NumPy
+    lacks, only `newer_function` returns the device version.
 
     Calls are traced and replayed (numbalite/runtime/traced.py).
     """
@@ -101,9 +101,9 @@ def numpy_function(name: str) -> Callable | None:
     return found
 
 
-def newer(name: str) -> Callable | None:
+def newer_function(name: str) -> Callable | None:
     """Returns the device version of a function that only later versions of NumPy have, or None."""
-    load("numpy")
+    load_namespace("numpy")
     return _newer.get(name)
 
 
@@ -113,7 +113,7 @@ def name_of(function: Callable) -> str:
     return f"{module}.{getattr(function, '__name__', function)}"
 
 
-def load(namespace: str) -> None:
+def load_namespace(namespace: str) -> None:
     """Imports the modules that register the functions of a NumPy namespace."""
     if namespace not in _loaded:
         for module in MODULES.get(namespace, ()):
@@ -121,7 +121,7 @@ def load(namespace: str) -> None:
         _loaded.add(namespace)
 
 
-def find(function: Callable) -> Callable:
+def find_function(function: Callable) -> Callable:
     """Returns the device version of a NumPy function; raises TypeError if there is none."""
     found = _core.array_functions.get(function)
     for module in MODULES.get(getattr(function, "__module__", None) or "numpy", ()):
@@ -135,8 +135,8 @@ def find(function: Callable) -> Callable:
 
 
 def _is_supported(cls):
-    """Returns whether numbalite can read arrays of this type. An argument of another type can implement the
-    call itself, as in NumPy."""
+    """Returns whether numbalite can read arrays of this type. Otherwise, the call is passed to the argument's
+    own implementation, as in NumPy."""
     return issubclass(cls, (_core.DeviceArray, np.ndarray)) or hasattr(
         cls, "__cuda_array_interface__"
     )
@@ -147,4 +147,4 @@ def array_function(function: Callable, types: Any, args: tuple, keywords: dict) 
     handle."""
     if not all(map(_is_supported, types)):
         return NotImplemented
-    return find(function)(*args, **keywords)
+    return find_function(function)(*args, **keywords)

@@ -28,7 +28,7 @@ def from_dlpack(
 
     The object may also be a DLPack capsule. Memory of a CUDA device is not
     copied: the result is a view with any strides, read-only if the producer
-    requires it, and the view keeps the memory alive. Work on the default stream
+    requires it, which keeps the memory alive. Work on the default stream
     waits for the producer's work. Calls on an array of PyTorch or CuPy run
     on the current stream of that library. An array in host memory is copied
     to the device.
@@ -63,9 +63,9 @@ def from_dlpack(
     array([0., 1., 2.])
     """
     array = x[...] if isinstance(x, DeviceNDArray) else _core.from_dlpack(x)
-    wanted = _ordinal(device)
+    wanted = _device_number(device)
     if array is None:
-        return _from_host(x, wanted, copy)
+        return _copy_from_host(x, wanted, copy)
     if wanted is not None and wanted != array.device:
         if copy is False:
             raise BufferError(
@@ -78,7 +78,7 @@ def from_dlpack(
     return array.copy("K") if copy else array
 
 
-def _from_host(x, wanted, copy):
+def _copy_from_host(x, wanted, copy):
     if isinstance(x, type) or not hasattr(x, "__dlpack__"):
         raise TypeError(f"{type(x).__name__} has no __dlpack__")
     if copy is False:
@@ -88,7 +88,7 @@ def _from_host(x, wanted, copy):
         return to_device(host)
 
 
-def _ordinal(device):
+def _device_number(device):
     """Returns the number of a device from a number, a device object, or DLPack's (type, number)."""
     if device is None:
         return None

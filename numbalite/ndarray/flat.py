@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _COMPARISONS = operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge
 
 
-def _comparison(compared):
+def _comparison_method(compared):
     """Returns a comparison method of Flat, from an operator function."""
     return lambda self, other: compared(self.base.ravel(), other)
 
@@ -29,7 +29,7 @@ class Flat:
     set."""
 
     __slots__ = ("_rest", "base")
-    __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = map(_comparison, _COMPARISONS)
+    __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = map(_comparison_method, _COMPARISONS)
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, base: DeviceNDArray) -> None:
@@ -57,15 +57,15 @@ class Flat:
         return self.base.ravel().__array__(dtype, copy)
 
     def __getitem__(self, key: Any) -> Any:
-        _check(key)
+        _check_key(key)
         self._rest = None  # NumPy's begins again, too
         found: Any = self.base.ravel()[key]
         return found.copy() if isinstance(found, type(self.base)) else found
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        _check(key)
+        _check_key(key)
         self._rest = None
-        view = self.base._reshaped((self.base.size,), "C", False)
+        view = self.base._reshaped_view((self.base.size,), "C", False)
         line = self.base.ravel() if view is None else view
         value = value if isinstance(value, _core.DeviceArray) else np.asarray(value)
         if value.size != 1:
@@ -76,7 +76,7 @@ class Flat:
             self.base[...] = line.reshape(self.base.shape)
 
 
-def _check(key):
+def _check_key(key):
     if isinstance(key, tuple):
         raise IndexError(f"a flat array has one dimension, but {len(key)} were indexed")
     if key is None:

@@ -1,4 +1,4 @@
-"""Device arrays over memory of other libraries, by the CUDA Array Interface."""
+"""Creates device arrays over memory of other libraries, by the CUDA Array Interface."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
 
 
 def if_cuda_array(obj: Any) -> Any:
-    """Returns the same as as_cuda_array, but None for an object without device memory. Reads the object's
+    """Like as_cuda_array, but returns None for an object without device memory. Reads the object's
     interface dictionary only once."""
     if type(obj) is np.ndarray:
         return None

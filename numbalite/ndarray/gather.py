@@ -44,8 +44,8 @@ def gather(
 def scatter(
     source: Any, of: Any, target: Any, to: Any, shape: Any, indices: Any, mode: int, stream: Any
 ) -> None:
-    """target[indices] = source. If an index occurs twice, it is undefined which value remains; the simulator
-    reports such an index."""
+    """target[indices] = source. If an index occurs twice, the stored value is undefined; the simulator
+    reports repeated indices."""
     try:
         _gather_or_scatter(source, of, target, to, shape, indices, mode, True, stream)
     except KernelError as error:
@@ -53,24 +53,26 @@ def scatter(
             raise
         raise KernelError(
             "assignment by an array of indices: an element is written several times, with different values, and a "
-            "GPU may leave any of them (NumPy leaves the last): give each index once, or use np.add.at",
+            "GPU may leave any of them (NumPy leaves the last): use each index once, or call np.add.at",
             kind="race",
         ) from error
 
 
 def _gather_or_scatter(source, of, target, to, shape, indices, mode, scatters, stream):
     if not indices:
-        assign.copy(source._geometry(shape, of), target._geometry(shape, to), stream)
+        assign.copy(
+            source._view_with_layout(shape, of), target._view_with_layout(shape, to), stream
+        )
         return
     word, dims, words, run, given = _core.gather_plan(source, of, target, to, shape, indices)
     several = _SEVERAL if words >= _MANY and run >= _THREADS else 1
     index = indices[0].array.dtype
-    kernel = _kernel(word, index, dims, mode, scatters, several, len(indices))
+    kernel = _gather_kernel(word, index, dims, mode, scatters, several, len(indices))
     with assign.on_device(target.device):
         kernel[-(-words // (_THREADS * several)), _THREADS, stream](*given)
 
 
-def text(count: int, is_checked: bool) -> str:
+def kernel_source(count: int, is_checked: bool) -> str:
     """Returns the kernel source for `count` index arrays. Only the simulator checks indices: on a
     GPU, a failed assertion would destroy the context."""
     from numbalite.compilers import templates
@@ -92,9 +94,11 @@ def text(count: int, is_checked: bool) -> str:
 
 
 @functools.cache
-def _kernel(word, index, dims, mode, scatters, several, count):
+def _gather_kernel(word, index, dims, mode, scatters, several, count):
     from numbalite.kernels.decorators import builtin
 
     is_checked = _core.driver_has("host_code")
     name = f"gather<{word.name}, {index.name}, {dims}, {mode}, {str(scatters).lower()}, {several}>"
-    return builtin(text(count, is_checked), name, **({"debug": True} if is_checked else {}))
+    return builtin(
+        kernel_source(count, is_checked), name, **({"debug": True} if is_checked else {})
+    )

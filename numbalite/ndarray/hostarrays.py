@@ -38,7 +38,7 @@ _ADVICE = {
 }
 
 
-def _extent(shape, strides, itemsize):
+def _memory_size(shape, strides, itemsize):
     """Returns the size of the memory in bytes; strides must not be negative, so that the memory begins at the
     first element."""
     if 0 in shape:
@@ -62,7 +62,7 @@ def _array_in_buffer(cls, shape, dtype, strides, order, allocate):
         raise ValueError(f"order must be 'C' or 'F', not {order!r}")
     if strides is None:
         strides = shapes.packed(shape, dtype.itemsize, order)
-    nbytes = _extent(shape, strides, dtype.itemsize)
+    nbytes = _memory_size(shape, strides, dtype.itemsize)
     memory = allocate(nbytes)
     array = np.ndarray.__new__(cls, shape, dtype, buffer=memory, strides=strides)
     if cls is not np.ndarray:
@@ -97,8 +97,7 @@ def _call_with_layout(ary, make, **options):
 
 class _ReachableArray(np.ndarray):
     """A NumPy array whose memory kernels access directly, without copies. Views of the array have the same
-    type. Results of arithmetic are in other memory, which is not accessible to kernels, and count as ordinary
-    NumPy arrays."""
+    type. Results of arithmetic are ordinary NumPy arrays, which are not accessible to kernels."""
 
     _memory: Any = None
     _stream = 0
@@ -113,8 +112,8 @@ class _ReachableArray(np.ndarray):
         return plain[()] if return_scalar else plain
 
     def _device_address(self, asked_for):
-        """Returns the device address of the first element (0 for an empty array). Raises AttributeError for
-        the attribute `asked_for` if the array's memory is not accessible to the device."""
+        """Returns the device address of the first element (0 for an empty array). Raises AttributeError, with
+        the name `asked_for`, if the device cannot access the array's memory."""
         memory = self._memory
         low, high = _byte_bounds(self) if self.size else (0, 0)
         if memory is None or (
@@ -197,7 +196,7 @@ class _ReachableArray(np.ndarray):
         return self.flags.f_contiguous
 
     def split(self, section, stream=0):
-        """Yields parts of `section` elements of a 1-dimensional array; the last may be shorter."""
+        """Yields parts of `section` elements of a 1-dimensional array; the last part may be shorter."""
         if self.ndim != 1:
             raise ValueError("only support 1d array")
         for begin in range(0, self.size, section):
@@ -232,7 +231,7 @@ class MappedNDArray(_ReachableArray):
 class ManagedNDArray(_ReachableArray):
     """An array in managed memory, whose pages migrate to the host or device that uses them."""
 
-    def _range(self):
+    def _memory_range(self):
         low, high = _byte_bounds(self)
         return low, high - low
 
@@ -247,7 +246,7 @@ class ManagedNDArray(_ReachableArray):
             The stream of the work.
         """
         if self.size:
-            _core.prefetch(*self._range(), _location_number(device), stream)  # type: ignore[call-arg]
+            _core.prefetch(*self._memory_range(), _location_number(device), stream)  # type: ignore[call-arg]
 
     def advise(self, advice: Any, device: DeviceLike | None = None) -> None:
         """Passes a hint about the future use of the memory to the driver.
@@ -269,7 +268,7 @@ class ManagedNDArray(_ReachableArray):
         if number is None:
             raise ValueError(f"advice must be one of {', '.join(_ADVICE)}, not {advice!r}")
         if self.size:
-            _core.advise(*self._range(), number, _location_number(device))  # type: ignore[call-arg]
+            _core.advise(*self._memory_range(), number, _location_number(device))  # type: ignore[call-arg]
 
 
 def _location_number(device):
@@ -522,7 +521,7 @@ def managed_array(
 # ------------------------------------------------------------------------------- context managers
 
 
-def _memory_of(array):
+def _array_memory(array):
     if not isinstance(array, np.ndarray):
         raise TypeError(f"a NumPy array is needed, not {type(array).__name__}")
     if array.nbytes == 0:
@@ -563,7 +562,7 @@ def pinned(*arrays: Any) -> Iterator[None]:
     >>> with cuda.pinned(host):
     ...     d = cuda.to_device(host, stream=cuda.stream())
     """
-    with _registered(arrays, 1):
+    with _page_locked(arrays, 1):
         yield
 
 
@@ -602,7 +601,7 @@ def mapped(*arrays: Any, stream: StreamLike = 0) -> Iterator[Any]:
     >>> host
     array([7., 7., 7.])
     """
-    with _registered(arrays, 3) as addresses:
+    with _page_locked(arrays, 3) as addresses:
         made = [_device_array(*pair, stream) for pair in zip(arrays, addresses, strict=True)]
         yield made[0] if len(made) == 1 else made
 
@@ -615,12 +614,12 @@ def _device_array(array, address, stream):
 
 
 @contextmanager
-def _registered(arrays, flags):
+def _page_locked(arrays, flags):
     """A context manager that page-locks arrays and returns the device addresses of their first elements."""
     done, addresses = [], []
     try:
         for array in arrays:
-            memory = _memory_of(array)
+            memory = _array_memory(array)
             if memory is None:
                 addresses.append(0)
                 continue
@@ -629,11 +628,11 @@ def _registered(arrays, flags):
             addresses.append(array.ctypes.data - memory[0] + device)
         yield addresses
     finally:
-        _release(done)
+        _unlock_all(done)
 
 
-def _release(done):
-    """Waits for the device and unlocks all memory; then raises the first error that occurred, if any."""
+def _unlock_all(done):
+    """Waits for the device, unlocks all memory, and then raises the first error that occurred."""
     problem = None
     if done:
         try:

@@ -33,7 +33,7 @@ def check_conversion() -> None:
 
     Called by `__array__`. Raises TypeError for `as_strided`, because writes to its result would be lost."""
     caller = sys._getframe(2)
-    if _is_strided(caller):
+    if _is_as_strided(caller):
         raise TypeError(
             "as_strided: a device array has no host memory: numpy.lib.stride_tricks."
             "sliding_window_view and slices of d are views of its memory"
@@ -41,17 +41,17 @@ def check_conversion() -> None:
     if config.IMPLICIT_COPY == "allow" or _is_explicit(caller):
         return
     text = (
-        f"{_library(caller)} converts a device array to a NumPy array: the array is copied to the host, and "
+        f"{_converting_function(caller)} converts a device array to a NumPy array: the array is copied to the host, and "
         "the function computes there. Write copy_to_host() if this is intended"
     )
     if config.IMPLICIT_COPY == "error":
         raise TypeError(text)
     if config.CUDA_WARN_ON_IMPLICIT_COPY and not config.DISABLE_PERFORMANCE_WARNINGS:
-        warn(text, PerformanceWarning, skip=_libraries())
+        warn(text, PerformanceWarning, skip=_library_folders())
 
 
 @functools.cache
-def _libraries() -> tuple[str, ...]:
+def _library_folders() -> tuple[str, ...]:
     """Returns the folders of the standard library and of installed packages."""
     import sysconfig
 
@@ -59,32 +59,33 @@ def _libraries() -> tuple[str, ...]:
     return tuple({sysconfig.get_path(name) + os.sep for name in names})
 
 
-def _is_strided(frame: FrameType) -> bool:
-    return frame.f_code.co_name == "as_strided" and _module(frame).startswith("numpy.")
+def _is_as_strided(frame: FrameType) -> bool:
+    return frame.f_code.co_name == "as_strided" and _module_name(frame).startswith("numpy.")
 
 
-def _module(frame: FrameType) -> str:
+def _module_name(frame: FrameType) -> str:
     return frame.f_globals.get("__name__") or ""
 
 
-def _library(frame: FrameType) -> str:
+def _converting_function(frame: FrameType) -> str:
     """Returns the name of the converting function: of a Python package, or a C function that the
     program calls."""
     while _is_library(frame) and frame.f_back is not None and _is_library(frame.f_back):
         frame = frame.f_back
     if _is_library(frame):
-        return f"{frame.f_code.co_name}() of {_module(frame)}"
+        return f"{frame.f_code.co_name}() of {_module_name(frame)}"
     return f"{_called_name(frame) or 'a function'}()"
 
 
 def _is_library(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith((*_libraries(), "<frozen"))
+    return frame.f_code.co_filename.startswith((*_library_folders(), "<frozen"))
 
 
 def _is_explicit(frame: FrameType) -> bool:
-    """Returns whether the program converts explicitly, or numbalite itself converts: neither causes a
-    warning."""
-    if frame.f_code.co_filename.startswith(_PACKAGE) or _module(frame).startswith("numpy.testing"):
+    """Returns whether the program itself or numbalite converts the array, which causes no warning."""
+    if frame.f_code.co_filename.startswith(_PACKAGE) or _module_name(frame).startswith(
+        "numpy.testing"
+    ):
         return True
     if _is_library(frame):
         return False

@@ -1,10 +1,10 @@
 """Implements fancy indexing: d[key] and d[key] = value for keys with index arrays or boolean masks.
 
-The result's shape is that of NumPy: the arrays and integers of a key are broadcast together, and their axes
-are at the position of the first of them, or come first if slices separate them. Index arrays in host memory
-are checked on the host (IndexError). Checking index arrays on the device would have to wait for the device,
-so their indices are wrapped modulo the length of the axis; the simulator reports indices out of bounds
-(KernelError).
+The result's shape is that of NumPy: the index arrays and integers of a key are broadcast together. The
+broadcast axes replace the first indexed axis, or come first if slices separate the index arrays. Index arrays
+in host memory are checked on the host (IndexError). Index arrays on the device are not checked, because the
+check would wait for the device: their indices are wrapped modulo the length of the axis. The simulator
+reports indices out of bounds (KernelError).
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class _Selection(NamedTuple):
 
 
 @traced
-def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = None) -> Any:
+def get_items(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = None) -> Any:
     """Returns array[key] as a new array, or stores it in `out`, which has the result's shape and dtype."""
-    chosen = _along_first_axis(array, _indices_of_rows(array, key))
+    chosen = _first_axis_selection(array, _indices_of_rows(array, key))
     if chosen is None:
-        mask = _whole_mask(array, key) if out is None else None
+        mask = _full_mask(array, key) if out is None else None
         if mask is not None:
             return above.masks().select_by_mask(array, mask, stream)
-        chosen = _select(array, key, mode)
+        chosen = _select_elements(array, key, mode)
     if out is None:
         with assign.on_device(array.device):
             out = _core.device_empty(chosen.shape, array.dtype, "C")
@@ -74,26 +74,28 @@ def get(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = N
 
 
 @traced
-def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") -> None:
-    """array[key] = value. If an element is assigned several values, it is undefined which value remains."""
+def put_items(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") -> None:
+    """array[key] = value. If an index occurs twice, the stored value is undefined."""
     if array.readonly:
         raise ValueError("assignment destination is read-only")
-    mask = _whole_mask(array, key)
+    mask = _full_mask(array, key)
     if mask is not None:
         _put_mask(array, mask, value, stream)
         return
-    chosen = _select(array, key, mode)
+    chosen = _select_elements(array, key, mode)
     if not chosen.shape and isinstance(value, (list, tuple)) and not array.dtype.names:
         raise ValueError("setting an array element with a sequence.")
     value = convert_like(value, array)
     if 0 in chosen.shape:
         _broadcast_strides(value, chosen.shape)
         return
-    if assign.overlap(value, array):
+    if assign.may_overlap(value, array):
         value = value.copy(stream=stream or array.stream)
     strides = _broadcast_strides(value, chosen.shape)
     indices = [
-        index._replace(array=index.array.copy()) if assign.overlap(index.array, array) else index
+        index._replace(array=index.array.copy())
+        if assign.may_overlap(index.array, array)
+        else index
         for index in chosen.indices
     ]
     skipped = max(value.ndim - len(chosen.shape), 0)
@@ -105,7 +107,7 @@ def put(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "raise") 
     )  # fmt: skip
 
 
-def _whole_mask(array, key):
+def _full_mask(array, key):
     """Returns the mask, if the key is a single mask over all axes, on the device; None for other keys."""
     if isinstance(key, tuple):
         key = key[0] if len(key) == 1 else None
@@ -128,7 +130,7 @@ def _put_mask(array, mask, value, stream):
     """array[mask] = value"""
     value = convert_like(value, array)
     if value.size == 1 and value.ndim <= 1:
-        above.masks().assign(array, mask, value._geometry((1,), (value.itemsize,)), stream)
+        above.masks().assign(array, mask, value._view_with_layout((1,), (value.itemsize,)), stream)
         return
     count = int(np.count_nonzero(mask))
     if value.ndim > 1:
@@ -152,7 +154,7 @@ def convert_like(value: Any, array: Any) -> Any:
             found = assign.copy_to_device_number(found, array.device)
         return found if found.dtype == array.dtype else found.astype(array.dtype)
     if assign.holds_device_arrays(value):
-        return convert_like(assign.stacked(value), array)
+        return convert_like(assign.stack_device_arrays(value), array)
     host = _host_values(value, array.dtype)
     with assign.on_device(array.device):
         made = _core.device_empty(host.shape, array.dtype, "C")
@@ -161,15 +163,15 @@ def convert_like(value: Any, array: Any) -> Any:
 
 
 def _host_values(value, dtype):
-    if dtype.names or not np.ndim(value):  # a tuple may be a record
+    if dtype.names or not np.ndim(value):  # a tuple may be the value of a record
         try:
-            return assign.scalar(value, dtype)
+            return assign.scalar_array(value, dtype)
         except (TypeError, ValueError):
             if not np.ndim(value):
                 raise
     if (
         isinstance(value, (list, tuple)) and not dtype.names
-    ):  # OverflowError for Python integers out of range
+    ):  # raises OverflowError for Python integers out of range
         return np.array(value, dtype)
     given = np.asarray(value)
     host = np.empty(given.shape, dtype)
@@ -199,7 +201,7 @@ def _indices_of_rows(array, key):
     return np.nonzero(key)[0]
 
 
-def _along_first_axis(array, key):
+def _first_axis_selection(array, key):
     """Returns the _Selection of a key that is a single index array on the array's device; None for other
     keys."""
     if isinstance(key, tuple):
@@ -220,7 +222,7 @@ def _along_first_axis(array, key):
     return _Selection(array, shape, (*(0 for _ in key.shape), *strides[1:]), [index])
 
 
-def _select(array, key, mode):
+def _select_elements(array, key, mode):
     items = _expand_key(array, key)
     basic: list = []
     indices, flags, axis, dim = [], [], 0, 0  # dim: of the view
@@ -244,8 +246,8 @@ def _select(array, key, mode):
             indices.append((item, dim, axis))
             dim += 1
         axis += 1
-    view = array._part(tuple(basic))
-    shape = _broadcast([item.shape for item, _, _ in indices] + flags)
+    view = array._selected_view(tuple(basic))
+    shape = _broadcast_indices([item.shape for item, _, _ in indices] + flags)
     lone = {dim for _, dim, _ in indices}
     before = _axis_of_index_arrays(items)
     kept = [i for i in range(view.ndim) if i not in lone]
@@ -260,7 +262,7 @@ def _select(array, key, mode):
         raise IndexError(f"the result would have more than {_MAX_DIMS} dimensions")
     nothing = 0 in result
     arrays = [
-        _checked(item, view.shape[dim], axis, mode, nothing, array.device)
+        _checked_indices(item, view.shape[dim], axis, mode, nothing, array.device)
         for item, dim, axis in indices
     ]
     if len({one.dtype for one in arrays}) > 1:
@@ -296,7 +298,7 @@ def _expand_key(array, key):
     items = []
     for item in key if isinstance(key, tuple) else (key,):
         items += [item] if _is_basic_item(item) else _index_arrays(item)
-    taken = sum(_axes_of(item) for item in items)
+    taken = sum(_axis_count(item) for item in items)
     if taken > array.ndim:
         raise IndexError(
             f"too many indices for array: array is {array.ndim}-dimensional, but {taken} were indexed"
@@ -310,10 +312,10 @@ def _expand_key(array, key):
     axis, made = 0, []
     for item in items:
         if isinstance(item, _Mask):
-            made += item.places(array, axis)
+            made += item.index_arrays(array, axis)
         else:
             made.append(item)
-        axis += _axes_of(item)
+        axis += _axis_count(item)
     return made
 
 
@@ -321,7 +323,7 @@ def _is_basic_item(item):
     return type(item) in _PLAIN or not (isinstance(item, list) or _is_index_array(item))
 
 
-def _axes_of(item):
+def _axis_count(item):
     return item.axes if isinstance(item, _Mask) else 0 if item is None or item is Ellipsis else 1
 
 
@@ -330,13 +332,14 @@ class _Mask:
         self.values = values
         self.axes = values.ndim
 
-    def places(self, array, axis):
-        """Returns an index array for each axis of the mask; the mask itself if it is
-        0-dimensional."""
+    def index_arrays(self, array, axis):
+        """Returns an index array for each axis of the mask; a 0-dimensional mask is returned unchanged."""
         if self.axes == 0:
             return [self]
         for i, length in enumerate(self.values.shape):
-            if length and length != array.shape[axis + i]:  # a length of 0 is accepted, as in NumPy
+            if (
+                length and length != array.shape[axis + i]
+            ):  # a mask of length 0 is accepted, as in NumPy
                 raise IndexError(
                     "boolean index did not match indexed array along axis "
                     f"{axis + i}; size of axis is {array.shape[axis + i]} but size of corresponding "
@@ -346,7 +349,7 @@ class _Mask:
 
 
 def _index_arrays(item):
-    """Returns the item as a list with one index array or mask, which stays on the same device."""
+    """Returns a list with one index array or mask from an item of a key. Arrays stay on their device."""
     found = foreign.if_cuda_array(item)
     if found is None:
         found = np.asarray(item)
@@ -359,7 +362,7 @@ def _index_arrays(item):
     return [found]
 
 
-def _broadcast(given):
+def _broadcast_indices(given):
     try:
         return np.broadcast_shapes(*given)
     except ValueError:
@@ -369,8 +372,8 @@ def _broadcast(given):
         ) from None
 
 
-def _checked(indices, length, axis, mode, nothing, device):
-    """Returns index arrays as device arrays of int32 or int64; bounds of host arrays are checked."""
+def _checked_indices(indices, length, axis, mode, nothing, device):
+    """Returns index arrays as device arrays of int32 or int64; checks the bounds of host arrays."""
     if isinstance(indices, _core.DeviceArray):
         if length == 0 and indices.size and not nothing:
             raise IndexError(f"index is out of bounds for axis {axis} with size 0")

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 MIN_PARTS = 33
 """For fewer arrays, kernels that have the addresses as parameters are faster (batchcopy.py)."""
-_THREADS = 256  # the same value as in cuda_src/templates/join_table.cu
+_THREADS = 256  # equal to the constant in cuda_src/templates/join_table.cu
 
 
-def joined(parts: list[DeviceNDArray], axis: int, stacks: bool) -> DeviceNDArray | None:
-    """Returns the arrays joined along an axis, with ``stacks`` along a new axis.
+def join_arrays(parts: list[DeviceNDArray], axis: int, stacks: bool) -> DeviceNDArray | None:
+    """Joins arrays along an axis; with ``stacks``, along a new axis.
 
     Returns None for few arrays, and for arrays that are not contiguous or differ in dtype, device or shape.
     """
@@ -35,12 +35,12 @@ def joined(parts: list[DeviceNDArray], axis: int, stacks: bool) -> DeviceNDArray
         if blocks:
             rows_of_table = to_device(np.frombuffer(table, np.int64).reshape(-1, 4))
             words = made._view((rows * pitch,), (size,), copyplan.WORDS[size])
-            _kernel(copyplan.WORDS[size])[blocks, _THREADS](rows_of_table, words, rows, pitch)
+            _join_kernel(copyplan.WORDS[size])[blocks, _THREADS](rows_of_table, words, rows, pitch)
     return made
 
 
 @functools.cache
-def _kernel(word):
+def _join_kernel(word):
     from numbalite.compilers import templates
     from numbalite.kernels.decorators import builtin
 

@@ -1,4 +1,4 @@
-"""Methods of DeviceNDArray that call the NumPy function of the same name.
+"""Defines the methods of DeviceNDArray that call the NumPy function of the same name.
 
 The NumPy function calls DeviceArray.__array_function__, which runs the device version (numbalite/functions)."""
 
@@ -38,12 +38,11 @@ class Methods:
         initial: Any = _NO_VALUE,
         where: Any = True,
     ) -> Output:
-        """Returns the sum of the elements, or along axes, as numpy.sum."""
+        """Returns the sum of all elements or along axes, as numpy.sum."""
         return np.sum(self, axis, dtype, out, keepdims, initial, where)  # type: ignore[call-overload]
 
     def ptp(self, axis: Any = None, out: Output | None = None, keepdims: Any = False) -> Output:
-        """Returns the difference of the largest and the smallest element, or along axes, as
-        numpy.ptp."""
+        """Returns the difference of maximum and minimum, of all elements or along axes, as numpy.ptp."""
         return np.ptp(self, axis, out, keepdims)  # type: ignore[call-overload]
 
     def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> DeviceNDArray:
@@ -60,7 +59,7 @@ class Methods:
         initial: Any = _NO_VALUE,
         where: Any = True,
     ) -> Output:
-        """Returns the product of the elements, or along axes, as numpy.prod."""
+        """Returns the product of all elements or along axes, as numpy.prod."""
         return np.prod(self, axis, dtype, out, keepdims, initial, where)  # type: ignore[call-overload]
 
     def max(
@@ -71,7 +70,7 @@ class Methods:
         initial: Any = _NO_VALUE,
         where: Any = True,
     ) -> Output:
-        """Returns the largest element, or along axes, as numpy.max."""
+        """Returns the maximum of all elements or along axes, as numpy.max."""
         return np.max(self, axis, out, keepdims, initial, where)  # type: ignore[call-overload]
 
     def min(
@@ -82,7 +81,7 @@ class Methods:
         initial: Any = _NO_VALUE,
         where: Any = True,
     ) -> Output:
-        """Returns the smallest element, or along axes, as numpy.min."""
+        """Returns the minimum of all elements or along axes, as numpy.min."""
         return np.min(self, axis, out, keepdims, initial, where)  # type: ignore[call-overload]
 
     def any(
@@ -116,7 +115,7 @@ class Methods:
         *,
         where: Any = True,
     ) -> Output:
-        """Returns the mean, or along axes, as numpy.mean."""
+        """Returns the mean of all elements or along axes, as numpy.mean."""
         return np.mean(self, axis, dtype, out, keepdims, where=where)  # type: ignore[call-overload]
 
     def var(
@@ -130,7 +129,7 @@ class Methods:
         where: Any = True,
         **words: Any,
     ) -> Output:
-        """Returns the variance, or along axes, as numpy.var."""
+        """Returns the variance of all elements or along axes, as numpy.var."""
         return np.var(self, axis, dtype, out, ddof, keepdims, where=where, **words)  # type: ignore[call-overload]
 
     def std(
@@ -144,19 +143,19 @@ class Methods:
         where: Any = True,
         **words: Any,
     ) -> Output:
-        """Returns the standard deviation, or along axes, as numpy.std."""
+        """Returns the standard deviation of all elements or along axes, as numpy.std."""
         return np.std(self, axis, dtype, out, ddof, keepdims, where=where, **words)  # type: ignore[call-overload]
 
     def argmax(
         self, axis: Any = None, out: Output | None = None, *, keepdims: Any = False
     ) -> Output:
-        """Returns the index of the first largest element, or along an axis, as numpy.argmax."""
+        """Returns the index of the first maximum, of all elements or along an axis, as numpy.argmax."""
         return np.argmax(self, axis, out, keepdims=keepdims)  # type: ignore[call-overload]
 
     def argmin(
         self, axis: Any = None, out: Output | None = None, *, keepdims: Any = False
     ) -> Output:
-        """Returns the index of the first smallest element, or along an axis, as numpy.argmin."""
+        """Returns the index of the first minimum, of all elements or along an axis, as numpy.argmin."""
         return np.argmin(self, axis, out, keepdims=keepdims)  # type: ignore[call-overload]
 
     def cumsum(self, axis: Any = None, dtype: Any = None, out: Output | None = None) -> Output:
@@ -179,7 +178,7 @@ class Methods:
     ) -> None:
         """Sorts the array in place, as numpy.ndarray.sort; the sort is always stable. ``descending``: True to
         sort from the largest to the smallest element."""
-        in_place = dispatch.find(np.ndarray.sort)
+        in_place = dispatch.find_function(np.ndarray.sort)
         in_place(self, axis, kind, order, stable=stable, descending=descending, stream=stream)
 
     def argsort(
@@ -194,22 +193,22 @@ class Methods:
     ) -> DeviceNDArray:
         """Returns the indices of the elements in sorted order, as numpy.argsort; the sort is always
         stable."""
-        places = dispatch.find(np.ndarray.argsort)
+        places = dispatch.find_function(np.ndarray.argsort)
         return places(self, axis, kind, order, stable=stable, descending=descending, stream=stream)
 
     def partition(
         self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
     ) -> None:
-        """Partitions the array in place, as numpy.ndarray.partition. The array is sorted, which is a valid
-        partition."""
-        dispatch.find(np.ndarray.partition)(self, kth, axis, kind, order)
+        """Partitions the array in place, as numpy.ndarray.partition. The implementation sorts the array,
+        which is a valid partition."""
+        dispatch.find_function(np.ndarray.partition)(self, kth, axis, kind, order)
 
     def argpartition(
         self, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None
     ) -> DeviceNDArray:
         """Returns the indices that partition the array, as numpy.argpartition. The result is the indices of
         the sorted order."""
-        return dispatch.find(np.argpartition)(self, kth, axis, kind, order)
+        return dispatch.find_function(np.argpartition)(self, kth, axis, kind, order)
 
     def nonzero(self) -> tuple[DeviceNDArray, ...]:
         """Returns the indices of the nonzero elements, one array per dimension, as

@@ -26,21 +26,20 @@ if TYPE_CHECKING:
 IN_CAPTURE = "no values while a graph is captured"
 
 
-def text_of(array: DeviceNDArray) -> str:
+def array_text(array: DeviceNDArray) -> str:
     """Returns the text of `str` for the array, as for a NumPy array. `cuda.checks()` reports uninitialized
     elements here, because a program prints its results."""
-    return _text(array, nullcontext)
+    return _printed_text(array, nullcontext)
 
 
-def displayed(array: DeviceNDArray) -> str:
-    """Returns the same as `text_of`, for a console or a notebook: uninitialized elements are displayed
-    without a report."""
+def displayed_text(array: DeviceNDArray) -> str:
+    """Like `array_text`, for consoles and notebooks: `cuda.checks()` does not report uninitialized elements."""
     from numbalite.runtime import checks
 
-    return _text(array, checks.display)
+    return _printed_text(array, checks.display)
 
 
-def _text(array, while_copied):
+def _printed_text(array, while_copied):
     state, printed, options = _printable(array, while_copied)
     if state is not None:
         return f"<{state}>"
@@ -56,7 +55,7 @@ def representation_of(array: DeviceNDArray, name: str) -> str:
 
     prefix = f"{name}("
     state, printed, options = _printable(array, checks.display)
-    facts = [f"dtype={_dtype(array.dtype)}", f"device={array.device}"]
+    facts = [f"dtype={_dtype_text(array.dtype)}", f"device={array.device}"]
     if printed is None:
         return f"{prefix}<{state}>, {', '.join([f'shape={array.shape}', *facts])})"
     if options or not array.size:
@@ -72,8 +71,8 @@ def representation_of(array: DeviceNDArray, name: str) -> str:
     return f"{prefix}{body},{separator}{end}"
 
 
-def _dtype(dtype):
-    """Returns a dtype as in `dtype=float32`; quoted if its name is not a Python identifier."""
+def _dtype_text(dtype):
+    """Returns a dtype's name as in `dtype=float32`, in quotes if the name is not a Python identifier."""
     text = str(dtype)
     return text if text.isidentifier() or dtype.names is not None else repr(text)
 
@@ -108,12 +107,12 @@ def _printed(array: DeviceNDArray) -> tuple[NDArray[Any], dict[str, int]]:
     options = np.get_printoptions()
     if array.size <= options["threshold"] or not array.ndim:
         return array.copy_to_host(), {}
-    return edges_of(array, options["edgeitems"]), {"threshold": 0}
+    return edge_elements(array, options["edgeitems"]), {"threshold": 0}
 
 
-def edges_of(array: DeviceNDArray, edge: int) -> NDArray[Any]:
-    """Returns the elements of a large array that NumPy prints. For a shortened axis, the result has
-    the first and last ``edge`` elements and one between them, which NumPy prints as "..."."""
+def edge_elements(array: DeviceNDArray, edge: int) -> NDArray[Any]:
+    """Returns the elements of a large array that NumPy prints. A shortened axis has the first and last
+    ``edge`` elements and one element between them, which NumPy prints as "..."."""
     edge = max(edge, 1)
     is_short = [length > 2 * edge for length in array.shape]
     shape, strides = [], []

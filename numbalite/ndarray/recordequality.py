@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
-def compare(array: DeviceNDArray, other: Any, is_unequal: bool) -> Any:
+def compare_records(array: DeviceNDArray, other: Any, is_unequal: bool) -> Any:
     """Returns `array == other` or `array != other`, if an operand has records. Raises TypeError for dtypes
     that NumPy cannot compare."""
     if not isinstance(other, _core.DeviceArray):
@@ -25,7 +25,7 @@ def compare(array: DeviceNDArray, other: Any, is_unequal: bool) -> Any:
     with assign.on_device_of(array):
         if not isinstance(other, _core.DeviceArray):
             other = _to_device(other)
-        equal = _equal(
+        equal = _equal_fields(
             assign.broadcast_view(array, shape), assign.broadcast_view(other, shape), len(shape)
         )
         return np.logical_not(equal) if is_unequal else equal
@@ -37,7 +37,7 @@ def _to_device(host):
     return made
 
 
-def _equal(x, y, ndim):
+def _equal_fields(x, y, ndim):
     found: Any = None
     for name, other in zip(x.dtype.names, y.dtype.names, strict=True):
         same = x[name] == y[other]

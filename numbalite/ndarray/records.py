@@ -77,7 +77,7 @@ class DeviceRecord(DeviceNDArray):
         return ary
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return _record, super().__reduce_ex__(protocol)
+        return _unpickle_record, super().__reduce_ex__(protocol)
 
     # ---- fields
 
@@ -92,12 +92,12 @@ class DeviceRecord(DeviceNDArray):
             return part[()]
         return part._record() if isinstance(field, list) else part
 
-    def _part(self, key):
+    def _selected_view(self, key):
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             key = self.dtype.names[key]
         if isinstance(key, (str, list)):
             return _core.DeviceArray.__getitem__(self, key)
-        return super()._part(key)
+        return super()._selected_view(key)
 
     def getitem(self, item: Any, stream: StreamLike = 0) -> Any:
         return (self.bind(stream) if stream else self)[item]
@@ -142,7 +142,7 @@ class DeviceRecord(DeviceNDArray):
 _core.register_record_class(DeviceRecord)
 
 
-def _record(make, args):
+def _unpickle_record(make, args):
     """Creates a record from its pickled state."""
     return make(*args)._record()
 

@@ -1,6 +1,6 @@
 """Serializes device arrays for transfers between the processes of dask.distributed.
 
-`register` adds serializers if distributed was imported: "dask" sends the bytes of an array through host
+`register_serializers` adds serializers if distributed was imported: "dask" sends the bytes of an array through host
 memory, with a single copy in host memory; "cuda" (UCX) sends device memory directly. Dask's `sizeof` counts
 the bytes on the device. Without registration, device arrays are pickled.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _done: set[Any] = set()  # modules with registered serializers
 
 
-def register() -> None:
+def register_serializers() -> None:
     """Registers the serializers and `sizeof` with dask and distributed, if they are imported."""
     if "dask.sizeof" in sys.modules and "dask" not in _done:
         _done.add("dask")
@@ -45,7 +45,7 @@ def _size_of(array):
 
 def to_device_frames(array: Any) -> Any:
     """Returns (header, [the bytes as an array on the device])"""
-    array = array._dense()
+    array = array._without_gaps()
     header = {
         "shape": array.shape,
         "strides": array.strides,

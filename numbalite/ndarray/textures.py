@@ -32,7 +32,7 @@ class _Array:
     """A CUDA array (memory for texture units), with the shape and dtype of the copied array."""
 
     def __init__(self, source, channels, layered, cubemap, flags):
-        self.dtype, self.format = _format(source.dtype)
+        self.dtype, self.format = _texture_format(source.dtype)
         self.shape, self.channels, self.layered, self.cubemap = (
             source.shape,
             channels,
@@ -44,21 +44,21 @@ class _Array:
         flags |= _LAYERED * layered | _CUBEMAP * cubemap
         self.row = extents[0] * channels * self.dtype.itemsize
         self.handle = _core.TextureHandle.array(extents, self.format, channels, flags)
-        self.write(source)
+        self.write_elements(source)
 
-    def write(self, source):
+    def write_elements(self, source):
         with devices.gpus[self.handle.device]:
             dense = (
                 arrays.to_device(np.ascontiguousarray(source))
                 if isinstance(source, np.ndarray)
                 else source.copy()
             )
-            self.handle.copy(_address(dense), self.row, True)
+            self.handle.copy(_device_address(dense), self.row, True)
 
-    def read(self):
+    def read_elements(self):
         with devices.gpus[self.handle.device]:
             dense = arrays.device_array(self.shape, self.dtype)
-            self.handle.copy(_address(dense), self.row, False)
+            self.handle.copy(_device_address(dense), self.row, False)
             return dense.copy_to_host()
 
 
@@ -99,17 +99,17 @@ class Surface(int):
 
     def copy_to_host(self) -> np.ndarray:
         """Copies the contents of the surface to a new NumPy array; waits for the device."""
-        return self._over.read()
+        return self._over.read_elements()
 
     def copy_from(self, array: Any) -> None:
         """Writes an array of the surface's shape and dtype. Waits for the device."""
-        source = _source(array)
+        source = _source_array(array)
         if source.shape != self.shape or source.dtype != self.dtype:
             raise ValueError(
                 f"the surface has shape {self.shape} and dtype {self.dtype}, the array {source.shape} and "
                 f"{source.dtype}"
             )
-        self._over.write(source)
+        self._over.write_elements(source)
 
     def __repr__(self) -> str:
         return f"<surface object {int(self):#x}, {self.shape} of {self.dtype}>"
@@ -178,7 +178,7 @@ def texture(
     ------
     TypeError
         Textures do not support the dtype, or do not support it with this
-        ``filter`` or ``read``. TypeError is also raised if ``in_place`` is used
+        ``filter`` or ``read_elements``. TypeError is also raised if ``in_place`` is used
         for another array than a device array; or a surface is passed together
         with its own parameters (``channels``, ``layered``, ...).
     ValueError
@@ -196,7 +196,7 @@ def texture(
     >>> out
     array([0.25, 1.25, 2.25], dtype=float32)
     """
-    modes = _modes(address, normalized)
+    modes = _address_modes(address, normalized)
     if filter not in _FILTERS:
         raise ValueError(f"filter is 'nearest' or 'linear', not {filter!r}")
     if read not in ("element", "normalized"):
@@ -204,11 +204,11 @@ def texture(
     if isinstance(array, Surface):
         if channels != 1 or layered or cubemap or gather or in_place:
             raise TypeError(
-                "of a surface, a texture has channels, layers and faces as the surface has them"
+                "a texture of a surface has the channels, layers and faces of the surface"
             )
         over = array._over
     else:
-        source = _source(array)
+        source = _source_array(array)
         _check_shape(source, channels, layered, cubemap)
         over = source if in_place else _Array(source, channels, layered, cubemap, _GATHER * gather)
     kind = np.dtype(over.dtype)
@@ -220,7 +220,7 @@ def texture(
                 f"filter='linear' on {kind} needs read='normalized': integers have no values between"
             )
     flags = _NORMALIZED * bool(normalized) | _AS_INTEGER * (read == "element" and kind.kind in "iu")
-    what = _memory(over, channels) if in_place else over.handle
+    what = _in_place_resource(over, channels) if in_place else over.handle
     colour = tuple(map(float, border)) if np.ndim(border) else (float(border),) * 4  # type: ignore[arg-type]
     if len(colour) > 4:
         raise ValueError(f"border has up to 4 values, not {len(colour)}")
@@ -266,7 +266,7 @@ def surface(
     >>> s.copy_to_host()
     array([0., 1., 2., 3.], dtype=float32)
     """
-    source = _source(array)
+    source = _source_array(array)
     _check_shape(source, channels, layered, cubemap)
     over = _Array(source, channels, layered, cubemap, _SURFACE)
     handle = _core.TextureHandle.surface(over.handle)
@@ -275,7 +275,7 @@ def surface(
     return made
 
 
-def _source(array):
+def _source_array(array):
     if isinstance(array, np.ndarray) or isinstance(array, arrays.DeviceNDArray):
         return array
     if hasattr(array, "__cuda_array_interface__"):
@@ -283,7 +283,7 @@ def _source(array):
     return np.asarray(array)
 
 
-def _format(dtype):
+def _texture_format(dtype):
     dtype = np.dtype(dtype)
     found = _FORMATS.get(dtype.kind + str(dtype.itemsize)) if dtype.isnative else None
     if found is None:
@@ -308,7 +308,7 @@ def _check_shape(source, channels, layered, cubemap):
     if len(shape) not in wanted or 0 in shape:
         what = "cubemap" if cubemap else "layered texture" if layered else "texture"
         raise ValueError(
-            f"a {what} has {' or '.join(map(str, wanted))} dimensions and no empty one; the shape is {shape}"
+            f"a {what} has {' or '.join(map(str, wanted))} non-empty dimensions; the shape is {shape}"
         )
     if cubemap and (shape[1] != shape[2] or shape[0] % 6 or (shape[0] != 6 and not layered)):
         raise ValueError(f"a cubemap has shape (6, n, n), with layers (6 k, n, n), not {shape}")
@@ -322,7 +322,7 @@ def _extents(shape, channels, layered, cubemap):
     return (*shape[::-1], 0, 0)[:3]
 
 
-def _modes(address, normalized):
+def _address_modes(address, normalized):
     given = (address,) * 3 if isinstance(address, str) else tuple(address)
     if not 1 <= len(given) <= 3:
         raise ValueError(f"address is one text or up to three, not {address!r}")
@@ -334,30 +334,30 @@ def _modes(address, normalized):
     return tuple(_ADDRESSES[one] for one in (*given, *("clamp",) * (3 - len(given))))
 
 
-def _memory(array, channels):
+def _in_place_resource(array, channels):
     """Returns the resource of an in-place texture: (address, format, channels, width, height, pitch
     or bytes)."""
     if not isinstance(array, arrays.DeviceNDArray):
         raise TypeError("in_place=True is for device arrays")
-    dtype, number = _format(array.dtype)
+    dtype, number = _texture_format(array.dtype)
     texel = channels * dtype.itemsize
     shape, strides = array.shape, array.strides
     if channels > 1:
         if strides[-1] != dtype.itemsize:
-            raise ValueError("in_place=True: the channels of a texel are next to each other")
+            raise ValueError("in_place=True: the channels of a texel must be contiguous")
         shape, strides = shape[:-1], strides[:-1]
     if len(shape) > 2 or strides[-1] != texel:
         raise ValueError(
             f"in_place=True needs 1 or 2 dimensions with dense rows, not shape {array.shape}"
         )
     if len(shape) == 1:
-        return _address(array), number, channels, shape[0], 0, shape[0] * texel
+        return _device_address(array), number, channels, shape[0], 0, shape[0] * texel
     if strides[0] % 32 or strides[0] < shape[1] * texel:
         raise ValueError(
-            f"in_place=True: rows begin at multiples of 32 bytes, these at {strides[0]}"
+            f"in_place=True: the row stride must be a multiple of 32 bytes, but is {strides[0]}"
         )
-    return _address(array), number, channels, shape[1], shape[0], strides[0]
+    return _device_address(array), number, channels, shape[1], shape[0], strides[0]
 
 
-def _address(array):
+def _device_address(array):
     return array.__cuda_array_interface__["data"][0]

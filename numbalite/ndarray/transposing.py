@@ -30,7 +30,7 @@ def copy_transposed(source: Any, target: Any, stream: Any) -> bool:
     copied.
 
     Both arrays have equal shape and dtype, and share no memory."""
-    found = stack_of(source.shape, source.strides, target.strides, source.itemsize)
+    found = matrix_stack(source.shape, source.strides, target.strides, source.itemsize)
     if found is None:
         return False
     shape, of, to = found
@@ -43,13 +43,13 @@ def copy_transposed(source: Any, target: Any, stream: Any) -> bool:
     are_runs = (of[2], to[1]) == (source.itemsize, source.itemsize)
     if not are_runs or any(step % (wide * source.itemsize) for step in steps):
         wide = 1
-    _kernel(source.dtype, side, wide)[tiles, 256, stream](
-        source._geometry(shape, of), target._geometry(shape, to)
+    _transpose_kernel(source.dtype, side, wide)[tiles, 256, stream](
+        source._view_with_layout(shape, of), target._view_with_layout(shape, to)
     )
     return True
 
 
-def stack_of(shape: Any, of: Any, to: Any, size: int) -> Any:
+def matrix_stack(shape: Any, of: Any, to: Any, size: int) -> Any:
     """Describes a copy as transpositions of a stack of matrices: returns (shape, source strides, target strides), or
     None if the target's layout is not transposed.
 
@@ -71,7 +71,7 @@ def stack_of(shape: Any, of: Any, to: Any, size: int) -> Any:
 
 
 @functools.cache
-def _kernel(dtype, side, wide):
+def _transpose_kernel(dtype, side, wide):
     name = f"transpose<{dtype.name}, {side}, {wide}>"
     from numbalite.compilers import templates
     from numbalite.kernels.decorators import builtin

@@ -1,5 +1,5 @@
-"""Methods that return an array with another shape, axis order or dtype. The result is a view or a copy as in
-NumPy, with NumPy's exceptions."""
+"""Defines methods that return an array with another shape, axis order or dtype. The result is a view or a
+copy as in NumPy, with NumPy's exceptions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Views:
 
     __slots__ = ()
 
-    def _geometry(self, shape, strides):
+    def _view_with_layout(self, shape, strides):
         return self._view(tuple(shape), tuple(strides), self.dtype)
 
     @traced
@@ -43,8 +43,8 @@ class Views:
         order = shapes.order_of(order, "C", "CFA")
         shapes.check_copy(copy)
         if copy:
-            return self._reshaped(shape, order, True)
-        view = self._reshaped(shape, order, False)
+            return self._reshaped_view(shape, order, True)
+        view = self._reshaped_view(shape, order, False)
         if view is not None:
             return view
         if copy is not None:
@@ -56,29 +56,31 @@ class Views:
                 "meant)",
                 errors.PerformanceWarning,
             )
-        return self._reshaped(shape, order, True)
+        return self._reshaped_view(shape, order, True)
 
-    def _reshaped(self, shape, order, copy):
+    def _reshaped_view(self, shape, order, copy):
         """Returns a view (None if a view is impossible); with `copy=True`, a copy."""
         if order == "A":
-            order = self._own_order()
+            order = self._memory_order()
         if copy:
-            return self._copied_to(shape, order)
+            return self._copy_reshaped(shape, order)
         if order == "C" and self.is_c_contiguous():
             return self._view(shape, None, self.dtype)
         strides = shapes.strides_after(self.shape, self.strides, self.itemsize, shape, order)
-        return None if strides is None else self._geometry(shape, strides)
+        return None if strides is None else self._view_with_layout(shape, strides)
 
-    def _copied_to(self, shape, order):
-        """Returns a new array of that shape, which owns its memory, as NumPy's copies do."""
+    def _copy_reshaped(self, shape, order):
+        """Returns a copy with another shape, which owns its memory."""
         with assign.on_device(self.device):
             result = _core.device_empty(shape, self.dtype, order)
         if self.size:
-            target = result._geometry(self.shape, shapes.packed(self.shape, self.itemsize, order))
+            target = result._view_with_layout(
+                self.shape, shapes.packed(self.shape, self.itemsize, order)
+            )
             assign.copy(self, target, self.stream, apart=True)
         return result._bind(self.stream) if self.stream else result
 
-    def _own_order(self):
+    def _memory_order(self):
         return "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
 
     @traced
@@ -93,9 +95,9 @@ class Views:
             axes = shapes.as_in_memory(self.shape, self.strides)
             source, order = source.transpose(axes), "C"
         if order == "A":
-            order = self._own_order()
+            order = self._memory_order()
         contiguous = source.is_c_contiguous() if order == "C" else source.is_f_contiguous()
-        return source._reshaped((self.size,), order, not contiguous)
+        return source._reshaped_view((self.size,), order, not contiguous)
 
     @traced
     def flatten(self, order: str = "C") -> DeviceNDArray:
@@ -116,7 +118,7 @@ class Views:
     @traced
     def T(self) -> DeviceNDArray:
         """The array with its axes reversed, as a view."""
-        return self._geometry(self.shape[::-1], self.strides[::-1])
+        return self._view_with_layout(self.shape[::-1], self.strides[::-1])
 
     @property
     def mT(self) -> DeviceNDArray:
@@ -141,7 +143,7 @@ class Views:
         if len(set(order)) != self.ndim:
             raise ValueError("repeated axis in transpose")
         shape, strides = self.shape, self.strides
-        return self._geometry((shape[i] for i in order), (strides[i] for i in order))
+        return self._view_with_layout((shape[i] for i in order), (strides[i] for i in order))
 
     @traced
     def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> DeviceNDArray:
@@ -173,7 +175,7 @@ class Views:
         if not gone and not stream:
             return self
         kept = [i for i in range(self.ndim) if i not in gone]
-        result = self._geometry((shape[i] for i in kept), (strides[i] for i in kept))
+        result = self._view_with_layout((shape[i] for i in kept), (strides[i] for i in kept))
         return result.bind(stream) if stream else result
 
     def diagonal(
@@ -192,7 +194,7 @@ class Views:
         part = self[tuple(key)]
         kept = [k for k in range(self.ndim) if k not in (i, j)]
         shape, strides = part.shape, part.strides
-        return part._geometry(
+        return part._view_with_layout(
             (*(shape[k] for k in kept), min(shape[i], shape[j])),
             (*(strides[k] for k in kept), strides[i] + strides[j]),
         )

@@ -52,4 +52,4 @@ def install() -> None:
         )
     devices.simulator_is_available = True
     sys.meta_path.insert(0, finder.Finder())
-    executed.watch()
+    executed.watch_exec()

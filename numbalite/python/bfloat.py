@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from numbalite import types
-from numbalite.python.arithmetic import COMPARE, SYMBOLS, converted, spelled
+from numbalite.python.arithmetic import COMPARE, SYMBOLS, converted, type_text
 from numbalite.python.calls import Call, Rule
 from numbalite.python.rules import describe_type
 from numbalite.python.values import (
@@ -17,9 +17,9 @@ from numbalite.python.values import (
     SUM,
     UNARY,
     Value,
+    is_integral,
     is_number,
     is_real,
-    is_whole,
 )
 
 BFLOAT16 = types.Opaque("__nv_bfloat16")
@@ -39,7 +39,7 @@ def make_bfloat(call: Call, value: Value) -> Value:
     """``bfloat16(x)``"""
     if is_bfloat(value):
         return value
-    if not is_number(value.type) or not (is_whole(value.type) or is_real(value.type)):
+    if not is_number(value.type) or not (is_integral(value.type) or is_real(value.type)):
         call.fail(f"a real number is wanted, not {describe_type(value.type)}")
     t = value.type
     if t is types.float16:
@@ -54,7 +54,7 @@ def as_number(value: Value, t: Any) -> Value:
     """Converts a bfloat16 to another number type."""
     text = f"__bfloat162float({value.text})"
     if t is not types.float32:
-        text = f"{spelled(t)}({text})"
+        text = f"{type_text(t)}({text})"
     return value.replace(type=t, cxx=t, text=text, precedence=PRIMARY)
 
 
@@ -62,32 +62,32 @@ def binary(op: type, a: Value, b: Value) -> Value | None:
     if op not in _LEVELS or not (is_bfloat(a) and is_bfloat(b)):
         return None
     level = _LEVELS[op]
-    text = f"{a.at(level)} {SYMBOLS[op]} {b.at(level + 1)}"
+    text = f"{a.text_at(level)} {SYMBOLS[op]} {b.text_at(level + 1)}"
     return Value(BFLOAT16, text, level, calls=a.calls or b.calls, loads=a.loads or b.loads)
 
 
 def unary(op: type, a: Value) -> Value | None:
     if op is ast.UAdd:
         return a
-    return a.replace(text=f"-{a.at(PRIMARY)}", precedence=UNARY) if op is ast.USub else None
+    return a.replace(text=f"-{a.text_at(PRIMARY)}", precedence=UNARY) if op is ast.USub else None
 
 
 def compare(op: type, a: Value, b: Value) -> Value | None:
     if op not in COMPARE or not (is_bfloat(a) and is_bfloat(b)):
         return None
-    text = f"{a.at(EQUAL + 1)} {SYMBOLS[op]} {b.at(EQUAL + 1)}"
+    text = f"{a.text_at(EQUAL + 1)} {SYMBOLS[op]} {b.text_at(EQUAL + 1)}"
     return Value(types.boolean, text, EQUAL, calls=a.calls or b.calls, loads=a.loads or b.loads)
 
 
-def _rule(name: str, result: Any, *parameters: Any) -> Rule:
-    def rule(call: Call) -> Value:
+def _arithmetic_rule(name: str, result: Any, *parameters: Any) -> Rule:
+    def translate_call(call: Call) -> Value:
         if call.keywords or len(call.args) != len(parameters):
             call.fail(f"takes {len(parameters)} argument{'s' * (len(parameters) != 1)}")
         given = [_argument_text(call, a, t) for a, t in zip(call.args, parameters, strict=True)]
         call.of.headers.add(HEADER)
         return call.made(result, f"{name}({', '.join(given)})")
 
-    return rule
+    return translate_call
 
 
 def _argument_text(call, value, t):
@@ -112,31 +112,39 @@ def _functions() -> dict[str, Rule]:
         "hadd_sat hsub_sat hmul_sat", 3: "hfma hfma_sat hfma_relu",
     }  # fmt: skip
     found = {
-        name: _rule(f"__{name}", b, *[b] * n) for n, of in counts.items() for name in of.split()
+        name: _arithmetic_rule(f"__{name}", b, *[b] * n)
+        for n, of in counts.items()
+        for name in of.split()
     }
     for name in "heq hne hge hgt hle hlt".split():
-        found[name] = _rule(f"__{name}", types.boolean, b, b)
-    found["hisnan"] = _rule("__hisnan", types.boolean, b)
-    found["hisinf"] = _rule("__hisinf", types.int32, b)
+        found[name] = _arithmetic_rule(f"__{name}", types.boolean, b, b)
+    found["hisnan"] = _arithmetic_rule("__hisnan", types.boolean, b)
+    found["hisinf"] = _arithmetic_rule("__hisinf", types.int32, b)
     for name in (
         "htrunc hceil hfloor hrint hsqrt hrsqrt hrcp hlog hlog2 hlog10 hcos hsin hexp hexp2 hexp10 htanh "
         "htanh_approx"
     ).split():
-        found[name] = _rule(name, b, b)
+        found[name] = _arithmetic_rule(name, b, b)
     for of, c in _INTEGERS.items():
         t: Any = types.NAMES[of]
         for way in ("rz",) if t.size == 1 else ("rn", "rz", "rd", "ru"):
-            found[f"bfloat16_to_{of}_{way}"] = _rule(f"__bfloat162{c}_{way}", t, b)
+            found[f"bfloat16_to_{of}_{way}"] = _arithmetic_rule(f"__bfloat162{c}_{way}", t, b)
             if t.size > 1:
-                found[f"{of}_to_bfloat16_{way}"] = _rule(f"__{c}2bfloat16_{way}", b, t)
+                found[f"{of}_to_bfloat16_{way}"] = _arithmetic_rule(f"__{c}2bfloat16_{way}", b, t)
     for of in ("int16", "uint16"):
-        found[f"bfloat16_as_{of}"] = _rule(f"__bfloat16_as_{_INTEGERS[of]}", types.NAMES[of], b)
-        found[f"{of}_as_bfloat16"] = _rule(f"__{_INTEGERS[of]}_as_bfloat16", b, types.NAMES[of])
-    found["bfloat16_to_float32"] = _rule("__bfloat162float", types.float32, b)
-    found["float32_to_bfloat16"] = _rule("__float2bfloat16", b, types.float32)
-    found["float64_to_bfloat16"] = _rule("__double2bfloat16", b, types.float64)
+        found[f"bfloat16_as_{of}"] = _arithmetic_rule(
+            f"__bfloat16_as_{_INTEGERS[of]}", types.NAMES[of], b
+        )
+        found[f"{of}_as_bfloat16"] = _arithmetic_rule(
+            f"__{_INTEGERS[of]}_as_bfloat16", b, types.NAMES[of]
+        )
+    found["bfloat16_to_float32"] = _arithmetic_rule("__bfloat162float", types.float32, b)
+    found["float32_to_bfloat16"] = _arithmetic_rule("__float2bfloat16", b, types.float32)
+    found["float64_to_bfloat16"] = _arithmetic_rule("__double2bfloat16", b, types.float64)
     for way in ("rn", "rz", "rd", "ru"):
-        found[f"float32_to_bfloat16_{way}"] = _rule(f"__float2bfloat16_{way}", b, types.float32)
+        found[f"float32_to_bfloat16_{way}"] = _arithmetic_rule(
+            f"__float2bfloat16_{way}", b, types.float32
+        )
     found["bfloat16"] = _bfloat_argument
     found["nv_bfloat16"] = found["bfloat16"]
     return found

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 from numbalite import types
 from numbalite.python import arithmetic, bfloat, remedies, rules, subscripts, times, tree
-from numbalite.python.calls import spelled
+from numbalite.python.calls import type_text
 from numbalite.python.doubles import Doubles
 from numbalite.python.expressions import Expressions
 from numbalite.python.flow import Flow
 from numbalite.python.problem import Problem
 from numbalite.python.values import (
-    Fixed,
-    Known,
+    CompileTimeType,
+    FixedArray,
     Value,
     is_complex,
     is_number,
@@ -56,7 +56,7 @@ class Bindings(Expressions):
     def emit(self, text: str, node: ast.AST | None = None) -> None:
         raise NotImplementedError
 
-    def fresh(self, base: str) -> str:
+    def unused_name(self, base: str) -> str:
         """Returns a name that is not used in the function yet."""
         raise NotImplementedError
 
@@ -65,17 +65,17 @@ class Bindings(Expressions):
 
     # --- variables
 
-    def bind(self, target: ast.expr, value: Value) -> None:
+    def bind_target(self, target: ast.expr, value: Value) -> None:
         """``target = value``"""
         if isinstance(target, ast.Name):
             self._bind_name(target, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
-            self._unpack(target, value)
+            self._unpack_tuple(target, value)
         elif isinstance(target, ast.Subscript):
-            self._store(target, value)
+            self._store_item(target, value)
         elif isinstance(target, ast.Attribute):
             self._refuse_vector(target)
-            self._store_to(target, self.value(target), value)
+            self._store_element(target, self.value(target), value)
         else:
             self.fail(target, f"{type(target).__name__} cannot be assigned to in a kernel")
 
@@ -94,59 +94,70 @@ class Bindings(Expressions):
         if value.type is types.void:
             self.fail(target, f"{target.id} would be the result of a call that has none")
         definition = self.variables.record(target, value)
-        if self.is_final and not isinstance(value.type, Known):
-            self.doubles.note_variable(self.at, target, value.type, self._types_of(definition))
-            self.emit(self._binding(definition, target, value))
+        if self.is_final and not isinstance(value.type, CompileTimeType):
+            self.doubles.note_variable(
+                self.at, target, value.type, self._assigned_types(definition)
+            )
+            self.emit(self._write_binding(definition, target, value))
 
-    def _types_of(self, definition):
+    def _assigned_types(self, definition):
         """Returns the set of types of the values that are assigned to a definition's variable."""
         return {self.variables.types.get(other) for other in definition.web.definitions}
 
-    def _binding(self, definition, target, value) -> str:
-        variable = self.variables.known(definition)
+    def _write_binding(self, definition, target, value) -> str:
+        variable = self.variables.runtime_variable(definition)
         declares = variable.place.node is target and not variable.is_declared
-        if isinstance(value.type, Fixed) and value.text.startswith("["):
-            return self._allocation(variable, value, declares)
+        if isinstance(value.type, FixedArray) and value.text.startswith("["):
+            return self._array_declaration(variable, value, declares)
         stored = self.variables.web_type(definition.web)
-        if isinstance(stored, Fixed) and stored.space in ("captured", "record", "shared", "local"):
+        if isinstance(stored, FixedArray) and stored.space in (
+            "captured",
+            "record",
+            "shared",
+            "local",
+        ):
             if declares:
                 return f"auto &{variable.name} = {value.text};"
             stored = stored.view
-        text = self.text_as(value, stored)
+        text = self.initializer_text(value, stored)
         if not declares:
             return f"{variable.name} = {text};"
-        kind = f"{spelled(variable.cxx or stored)} "
+        kind = f"{type_text(variable.cxx or stored)} "
         if isinstance(stored, types.Record):
             kind = f"{stored.cxx} &"
         elif isinstance(stored, types.Array) and stored.ndim == 0:
-            kind = f"{'const ' * value.is_constant}{spelled(stored.dtype)} &"
-        elif value.is_constant and is_number(stored) and self.variables.is_single(definition):
+            kind = f"{'const ' * value.is_constant}{type_text(stored.dtype)} &"
+        elif (
+            value.is_constant
+            and is_number(stored)
+            and self.variables.is_only_assignment(definition)
+        ):
             kind = f"const {kind}"
         return f"{kind}{variable.name} = {text};"
 
-    def allocated(self, node: ast.AST, value: Value) -> Value:
+    def allocate_array(self, node: ast.AST, value: Value) -> Value:
         """Returns the Value of a shared or local array that an expression creates. An array that is not
         simply assigned to a variable gets a generated name."""
-        if node in _bound_alone(self.at):
+        if node in _assigned_expressions(self.at):
             return value
-        name = self.fresh(f"{value.type.space}_array")
+        name = self.unused_name(f"{value.type.space}_array")
         self.emit(f"{_declarator(value.type)} {name}{value.text};")
         return Value(value.type, name)
 
-    def _allocation(self, variable, value, declares):
+    def _array_declaration(self, variable, value, declares):
         declarator = _declarator(value.type)
-        if declares and self.variables.is_single_fixed(variable):
+        if declares and self.variables.is_only_array(variable):
             return f"{declarator} {variable.name}{value.text};"
-        name = self.fresh(variable.name)
+        name = self.unused_name(variable.name)
         self.emit(f"{declarator} {name}{value.text};")
-        kind = f"{spelled(value.type.view)} " if declares else ""
+        kind = f"{type_text(value.type.view)} " if declares else ""
         return f"{kind}{variable.name} = py::as_array({name});"
 
-    def text_as(self, value: Value, t: Any) -> str:
+    def initializer_text(self, value: Value, t: Any) -> str:
         """Returns the C++ text of a value that initializes a variable of a type."""
         value = subscripts.as_view(value)
         if times.is_time(t) and times.is_time(value.type):
-            found = times.converted(value, t)
+            found = times.convert_unit(value, t)
             if found is None:
                 raise Problem(self.at, f"{value.type} does not fit into {t}")
             return found.text
@@ -158,20 +169,22 @@ class Bindings(Expressions):
             if is_real(t) and value.text.isdigit():
                 return arithmetic.converted(value, t).text
             if is_complex(t) and not is_complex(value.type):
-                return f"{spelled(t)}({value.text})"
+                return f"{type_text(t)}({value.text})"
         if (
             isinstance(t, types.Tuple)
             and value.items is not None
             and value.text.startswith("make_tuple(")
         ):
-            items = [self.text_as(i, of) for i, of in zip(value.items, t.types, strict=True)]
+            items = [
+                self.initializer_text(i, of) for i, of in zip(value.items, t.types, strict=True)
+            ]
             return f"{{{', '.join(items)}}}" if len(items) <= 8 else value.text
         return value.text
 
-    def declare(self, variable: Any) -> None:
+    def write_declaration(self, variable: Any) -> None:
         """Writes a declaration before the statement that first assigns the variable."""
         t = variable.cxx or self.variables.web_type(variable.webs[0])
-        if isinstance(t, Fixed):
+        if isinstance(t, FixedArray):
             t = t.view
         if isinstance(t, types.Record) or getattr(t, "ndim", 1) == 0:
             self.fail(
@@ -179,64 +192,68 @@ class Bindings(Expressions):
                 f"{variable.name} refers to several records, one after the other",
                 "Give each its own variable, in the block where it is used.",
             )
-        text = f"{INDENT * self.depth}{spelled(t)} {variable.name};"
+        text = f"{INDENT * self.depth}{type_text(t)} {variable.name};"
         self.lines.append(Line(text, -(self.at.lineno - 1)))
         variable.is_declared = True
 
     # --- unpacking
 
-    def _unpack(self, target, value):
+    def _unpack_tuple(self, target, value):
         if isinstance(value.type, types.Array) and value.type.ndim >= 1:
             count = len(target.elts)
-            items = tuple(subscripts.load(self, target, value, [number(i)]) for i in range(count))
-        elif self._binds_together(target, value):
-            items = self._bound_together(target, value)
+            items = tuple(
+                subscripts.load_item(self, target, value, [number(i)]) for i in range(count)
+            )
+        elif self._is_structured_binding(target, value):
+            items = self._bind_structured(target, value)
             if items is None:
                 return
         else:
             items = self.items(target, value)
-        targets = self._spread(target, items)
-        waiting = self._with_temporaries(targets)
+        targets = self._assign_items(target, items)
+        waiting = self._use_temporaries(targets)
         for one, item in waiting:
-            self.bind(one, item)
+            self.bind_target(one, item)
 
-    def _binds_together(self, target, value):
+    def _is_structured_binding(self, target, value):
         """Returns whether the value is the result of a call that ``auto [x, y]`` can unpack."""
         if not isinstance(value.type, types.Tuple) or value.text.startswith("make_tuple("):
             return False
         if value.items is None:
             return value.calls
         pairs = zip(target.elts, value.items, strict=False)
-        return self.is_final and all(self._is_new(t, v) for t, v in pairs)
+        return self.is_final and all(self._are_new_variables(t, v) for t, v in pairs)
 
-    def _spread(self, target, items):
+    def _assign_items(self, target, items):
         starred = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
         if starred:
             at = starred[0]
             behind = len(target.elts) - at - 1
             if len(items) < len(target.elts) - 1:
                 self.fail(
-                    target, f"{number_of(items, 'value')} for {number_of(target.elts, 'target')}"
+                    target, f"{count_text(items, 'value')} for {count_text(target.elts, 'target')}"
                 )
             middle = tuple_of(items[at : len(items) - behind])
             items = (*items[:at], middle, *items[len(items) - behind :])
             names = [t.value if isinstance(t, ast.Starred) else t for t in target.elts]
             return list(zip(names, items, strict=True))
         if len(items) != len(target.elts):
-            self.fail(target, f"{number_of(items, 'value')} for {number_of(target.elts, 'target')}")
+            self.fail(
+                target, f"{count_text(items, 'value')} for {count_text(target.elts, 'target')}"
+            )
         return list(zip(target.elts, items, strict=True))
 
-    def _with_temporaries(self, pairs):
+    def _use_temporaries(self, pairs):
         """Returns the list of (target, value) pairs, in which a temporary variable replaces each value that an earlier
         assignment would change."""
         kept, bound, stores = [], set(), False
         for target, value in pairs:
-            hazard = (stores and value.loads) or mentions(value.text, bound)
+            hazard = (stores and value.loads) or mentions_name(value.text, bound)
             if hazard:
-                name = self.fresh("old")
-                t = rules.stored(value.type)
+                name = self.unused_name("old")
+                t = rules.stored_type(value.type)
                 if self.is_final:
-                    kind = "auto" if not is_number(t) else spelled(t)
+                    kind = "auto" if not is_number(t) else type_text(t)
                     self.emit(f"const {kind} {name} = {value.text};")
                 value = Value(value.type, name, range=value.range)
             kept.append((target, value))
@@ -246,35 +263,37 @@ class Bindings(Expressions):
 
     def _cxx_names(self, targets):
         """Returns the set of C++ names of the variables that targets bind."""
-        names = (n for target in targets for n in tree.walk(target) if isinstance(n, ast.Name))
-        return {self._cxx_target(n) for n in names if isinstance(n.ctx, ast.Store)}
+        names = (
+            n for target in targets for n in tree.walk_nodes(target) if isinstance(n, ast.Name)
+        )
+        return {self._target_text(n) for n in names if isinstance(n.ctx, ast.Store)}
 
-    def _cxx_target(self, target):
+    def _target_text(self, target):
         variable = self.variables.variable(self.flow.definition(target))
         return variable.name if variable else target.id
 
-    def _bound_together(self, target, value):
+    def _bind_structured(self, target, value):
         """Writes ``auto [x, y] = f();`` and returns None, or returns the items of a variable that contains
         the tuple."""
         items = value.items or [Value(t, "") for t in value.type.types]
         pairs = list(zip(target.elts, items, strict=False))
         if len(target.elts) != len(value.type):
             self.fail(
-                target, f"{number_of(value.type, 'value')} for {number_of(target.elts, 'target')}"
+                target, f"{count_text(value.type, 'value')} for {count_text(target.elts, 'target')}"
             )
-        if self.is_final and all(self._is_new(t, v) for t, v in pairs):
+        if self.is_final and all(self._are_new_variables(t, v) for t, v in pairs):
             names = []
             for t, v in pairs:
                 names.append(self.variables.variable(self.variables.record(t, v)).name)
             self.emit(f"auto [{', '.join(names)}] = {value.text};")
             return None
-        name = self.fresh("items")
+        name = self.unused_name("items")
         if self.is_final:
             self.emit(f"const auto {name} = {value.text};")
         held = Value(value.type, name)
         return self.items(target, held)
 
-    def _is_new(self, target, value):
+    def _are_new_variables(self, target, value):
         if not isinstance(target, ast.Name):
             return False
         definition = self.flow.definition(target)
@@ -288,18 +307,20 @@ class Bindings(Expressions):
 
     # --- stores
 
-    def _store(self, target, value):
+    def _store_item(self, target, value):
         base = self.value(target.value)
-        element = subscripts.load(self, target, base, subscripts.indices(self, target.slice))
+        element = subscripts.load_item(
+            self, target, base, subscripts.subscript_items(self, target.slice)
+        )
         if getattr(base.type, "readonly", False):
             self.fail(target, "the array is read-only in this kernel")
         if isinstance(base.type, types.Tuple):
             self.fail(target, "the items of a tuple cannot be assigned to")
-        self._store_to(target, element, value)
+        self._store_element(target, element, value)
 
-    def _store_to(self, target, element: Value, value: Value):
+    def _store_element(self, target, element: Value, value: Value):
         if isinstance(element.type, types.Array):
-            self._store_all(target, element, value)
+            self._store_elements(target, element, value)
             return
         t = element.type
         if bfloat.is_bfloat(value) and is_number(t):
@@ -309,19 +330,19 @@ class Bindings(Expressions):
                 self.fail(
                     target, f"{rules.describe_type(value.type)} is no {rules.describe_type(t)}"
                 )
-        elif isinstance(t, Known):
+        elif isinstance(t, CompileTimeType):
             self.fail(target, f"{rules.describe_type(t)} cannot be assigned to")
         elif not _is_stored_as_number(value.type):
             stored, element_type = rules.describe_type(value.type), rules.describe_type(t)
-            remedy = remedies.of_stored(value.type)
+            remedy = remedies.storage_remedy(value.type)
             self.fail(target, f"{stored} cannot be stored into {element_type}", remedy)
-        self.emit(f"{element.text} = {self.text_as(value, t)};")
+        self.emit(f"{element.text} = {self.initializer_text(value, t)};")
 
-    def _are_elements(self, array, items):
+    def _can_be_elements(self, array, items):
         """Returns whether the items of a tuple can be the elements of an array."""
         return array.ndim == 1 and is_number(array.dtype) and all(map(is_number, items.types))
 
-    def _store_all(self, target, view, value):
+    def _store_elements(self, target, view, value):
         view = subscripts.as_view(view)
         if isinstance(value.type, types.Array):
             self._check_shapes(target, view.type, value.type)
@@ -330,9 +351,9 @@ class Bindings(Expressions):
             if is_complex(value.type) or is_complex(view.type.dtype):
                 value = arithmetic.converted(value, view.type.dtype)
             self.emit(f"py::fill({view.text}, {value.text});")
-        elif isinstance(value.type, types.Tuple) and self._are_elements(view.type, value.type):
+        elif isinstance(value.type, types.Tuple) and self._can_be_elements(view.type, value.type):
             self.may_raise(ValueError, (_SIZES,))
-            texts = [self.text_as(i, view.type.dtype) for i in self.items(target, value)]
+            texts = [self.initializer_text(i, view.type.dtype) for i in self.items(target, value)]
             self.emit(f"py::assign_items({', '.join([view.text, *texts])});")
         else:
             self.fail(target, f"{rules.describe_type(value.type)} cannot be stored into an array")
@@ -366,7 +387,7 @@ def _is_stored_as_number(t):
     return isinstance(t, types.Scalar) or is_number(getattr(t, "dtype", None))
 
 
-def _bound_alone(statement):
+def _assigned_expressions(statement):
     """Returns the expressions that a statement assigns, one for each target; () for any other statement."""
     if isinstance(statement, ast.AnnAssign):
         return (statement.value,)
@@ -377,11 +398,11 @@ def _bound_alone(statement):
     return value.elts if both_tuples else (value,)
 
 
-def number_of(items: Any, noun: str) -> str:
+def count_text(items: Any, noun: str) -> str:
     return f"{len(items)} {noun}{'s' * (len(items) != 1)}"
 
 
-def mentions(text: str, names: Any) -> bool:
+def mentions_name(text: str, names: Any) -> bool:
     """Returns whether a C++ text contains one of these names."""
     return any(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
 
@@ -392,4 +413,4 @@ def _declarator(t):
     space = {"shared": "__shared__ ", "dynamic": "extern __shared__ "}.get(t.space, "")
     if t.alignment:
         space += f"__align__({t.alignment}) "
-    return f"{space}{spelled(t.dtype)}"
+    return f"{space}{type_text(t.dtype)}"

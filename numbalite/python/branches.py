@@ -13,12 +13,12 @@ Decided = dict[ast.AST, bool]
 """``if`` statements -> the values of their conditions."""
 
 
-def pruned(body: list, decided: Decided) -> list:
+def prune_branches(body: list, decided: Decided) -> list:
     """Returns a body (a list of statements) in which each decided ``if`` is replaced by the branch that is executed."""
     found: list = []
     for statement in body:
         if statement in decided:
-            found += pruned(_branch_taken(statement, decided[statement]), decided)
+            found += prune_branches(_branch_taken(statement, decided[statement]), decided)
             continue
         found.append(_prune_blocks(statement, decided))
     return found
@@ -30,12 +30,12 @@ def _branch_taken(node: Any, test: bool) -> list:
 
 def _prune_blocks(statement, decided):
     """Returns a statement with pruned blocks; the same statement if types decide none of its branches."""
-    if not any(node in decided for node in tree.walk(statement)):
+    if not any(node in decided for node in tree.walk_nodes(statement)):
         return statement
     new = copy.copy(statement)
     for field in ("body", "orelse"):
         inner = getattr(statement, field, None)
         if inner:
             empty = [ast.copy_location(ast.Pass(), inner[0])] if field == "body" else []
-            setattr(new, field, pruned(inner, decided) or empty)
+            setattr(new, field, prune_branches(inner, decided) or empty)
     return new

@@ -35,18 +35,18 @@ from numbalite.python.arithmetic import convert_branches, converted
 from numbalite.python.calls import (
     Call,
     Rule,
-    complex_function,
-    floating,
-    floating_predicate,
+    complex_rule,
+    float_predicate_rule,
+    float_rule,
     integral_rule,
-    intrinsic,
-    operation,
-    predicate,
-    quoted,
+    intrinsic_rule,
+    operation_rule,
+    predicate_rule,
     rule_of_several_results,
-    same_type,
+    same_type_rule,
     select_rule,
-    spelled,
+    string_literal,
+    type_text,
 )
 from numbalite.python.intrinsics import NAMED, WORDS, bit_count_rule
 from numbalite.python.unroll import literal_unroll
@@ -55,15 +55,15 @@ from numbalite.python.values import (
     NOTHING,
     PRIMARY,
     UNARY,
-    Known,
+    CompileTimeType,
     Sequence,
     Value,
-    fits_range,
     full_range,
     is_complex,
+    is_in_range,
+    is_integral,
     is_number,
     is_real,
-    is_whole,
     number,
     tuple_of,
 )
@@ -73,8 +73,8 @@ from numbalite.types.parallelrange import prange
 # --- Python's own ---------------------------------------------------------------------------------------
 
 
-def _extreme(name: str) -> Rule:
-    def rule(call):
+def _extreme_rule(name: str) -> Rule:
+    def translate_call(call):
         args = call.args
         if len(args) == 1 and isinstance(args[0].type, types.Tuple):
             args = list(call.of.items(call.node, args[0]))
@@ -83,20 +83,20 @@ def _extreme(name: str) -> Rule:
         result = args[0]
         pick = min if name == "min" else max
         for value in args[1:]:
-            t = rules.unified(result.type, value.type)
+            t = rules.unified_type(result.type, value.type)
             a, b, cxx = convert_branches(result, value, t)
             if a.cxx != b.cxx:
                 a, b = converted(a, cxx), converted(b, cxx)
             limits = None
-            if is_whole(t):
+            if is_integral(t):
                 limits = tuple(map(pick, a.range, b.range))
             result = call.made(t, f"{name}({a.text}, {b.text})", cxx=cxx, range=limits)
         return result
 
-    return rule
+    return translate_call
 
 
-def _sum(call):
+def _translate_sum(call):
     values, start = call.take("iterable", "start", optional=1)
     total = start or number(0)
     if isinstance(values.type, types.Tuple):
@@ -107,93 +107,93 @@ def _sum(call):
         call.fail(f"a tuple or an array is required, not {rules.describe_type(values.type)}")
     if not is_number(total.type):
         call.fail(f"the start is a number, not {rules.describe_type(total.type)}")
-    summed = reductions.sum_from(call, values, total.type)
+    summed = reductions.translate_sum(call, values, total.type)
     return summed if start is None else call.of.binary(call.node, ast.Add, start, summed)
 
 
-def _numpy_extreme(name: str) -> Rule:
+def _numpy_extreme_rule(name: str) -> Rule:
     """Translates np.maximum and np.minimum: the result is NaN if an operand is NaN, also for complex
     numbers."""
 
-    def rule(call):
-        a, b = call.numbers(2)
-        if is_whole(a.type) and is_whole(b.type):
-            return _extreme(name)(call)
-        t = rules.common(a.type, b.type)
+    def translate_call(call):
+        a, b = call.take_numbers(2)
+        if is_integral(a.type) and is_integral(b.type):
+            return _extreme_rule(name)(call)
+        t = rules.common_type(a.type, b.type)
         return call.made(t, f"np_{name}imum({converted(a, t).text}, {converted(b, t).text})")
 
-    return rule
+    return translate_call
 
 
-def _clip(call):
+def _translate_clip(call):
     value, *limits = call.take("a", "a_min", "a_max")
     for name, limit in zip(("max", "min"), limits, strict=True):
         if not isinstance(limit.type, types.Empty):
             found = Call(call.of, call.node, call.name, [value, limit])
-            value = _numpy_extreme(name)(found)
+            value = _numpy_extreme_rule(name)(found)
     return value
 
 
-def _abs(call):
-    (value,) = call.numbers(1)
+def _translate_abs(call):
+    (value,) = call.take_numbers(1)
     if is_complex(value.type):
         part = types.float32 if value.type is types.complex64 else types.float64
         return call.made(part, f"abs({value.text})")
-    if is_whole(value.type):
-        if value.is_natural:
+    if is_integral(value.type):
+        if value.is_nonnegative:
             return value
         limits = (0, min(max(map(abs, value.range)), full_range(value.type)[1]))
-        cxx = rules.promoted(value.cxx, value.cxx)
-        if not fits_range(limits, cxx):
+        cxx = rules.promoted_type(value.cxx, value.cxx)
+        if not is_in_range(limits, cxx):
             value, cxx = converted(value, value.type), value.type
         return call.made(value.type, f"abs({value.text})", cxx=cxx, range=limits)
     return call.made(value.type, f"abs({value.text})")
 
 
-def _round(call):
+def _translate_round(call):
     value, digits = call.take("number", "ndigits", optional=1)
     if not is_number(value.type) or is_complex(value.type):
         call.fail(f"takes a real number, not {rules.describe_type(value.type)}")
-    if digits is not None and not is_whole(digits.type):
+    if digits is not None and not is_integral(digits.type):
         call.fail(f"the number of digits is an integer, not {rules.describe_type(digits.type)}")
     if digits is not None:
         return call.made(value.type, f"py::round_to({value.text}, {digits.text})")
-    if is_whole(value.type):
+    if is_integral(value.type):
         return value if value.type is types.int64 else converted(value, types.int64)
     return call.made(types.int64, f"int64(rint({value.text}))")
 
 
-def _limits(of: Any) -> Rule:
+def _limits_rule(of: Any) -> Rule:
     """Translates np.finfo and np.iinfo for a type, or for the type of a value."""
     of = functools.cache(of)  # the cache returns the same object in each round
 
-    def rule(call):
+    def translate_call(call):
         (value,) = call.take("dtype")
         t = value.type if is_number(value.type) else memory.element_type(call, value)
         try:
             found = of(t.dtype)
         except (AttributeError, TypeError, ValueError) as problem:
             call.fail(str(problem))
-        return Value(Known(found), constant=found)
+        return Value(CompileTimeType(found), constant=found)
 
-    return rule
+    return translate_call
 
 
-def _decides(op: type, reduction: Rule) -> Rule:
+def _any_all_rule(op: type, reduction: Rule) -> Rule:
     """Translates any and all for the items of a tuple or the elements of an array."""
 
-    def rule(call):
+    def translate_call(call):
         (value,) = call.take("iterable")
         if not isinstance(value.type, types.Tuple):
             return reduction(call)
         items = call.of.items(call.node, value)
         node = ast.BoolOp(op(), [])
-        return call.of.joined(node, [call.of.as_truth(call.node, item) for item in items])
+        return call.of.joined(node, [call.of.value_as_condition(call.node, item) for item in items])
 
-    return rule
+    return translate_call
 
 
-def _len(call):
+def _translate_len(call):
     (value,) = call.take("obj")
     if isinstance(value.type, Sequence) and value.type.kind in ("range", "prange"):
         texts = [converted(part, types.int64).text for part in value.items]
@@ -202,36 +202,36 @@ def _len(call):
         return number(len(value.type))
     if not isinstance(value.type, types.Array) or value.type.ndim == 0:
         call.fail(f"{rules.describe_type(value.type)} has no length")
-    return subscripts.extent(value, 0)
+    return subscripts.extent_text(value, 0)
 
 
-def cast(call: Any, t: Any) -> Value:
+def cast_argument(call: Any, t: Any) -> Value:
     """``float32(x)``."""
     (value,) = call.take("x")
     if bfloat.is_bfloat(value):
         return bfloat.as_number(value, t)
     if isinstance(value.type, types.Tuple) or not isinstance(value.type, types.Scalar):
         call.fail(f"a number is wanted, not {rules.describe_type(value.type)}")
-    return _as(value, t)
+    return _converted_value(value, t)
 
 
-def _as(value, t) -> Value:
+def _converted_value(value, t) -> Value:
     if not is_number(value.type) or not is_number(t):
-        return value.replace(type=t, cxx=t, text=f"{spelled(t)}({value.text})", precedence=PRIMARY,
+        return value.replace(type=t, cxx=t, text=f"{type_text(t)}({value.text})", precedence=PRIMARY,
                              range=None)  # fmt: skip
-    if is_whole(t) and is_whole(value.type) and fits_range(value.range, t):
+    if is_integral(t) and is_integral(value.type) and is_in_range(value.range, t):
         if value.cxx == t or value.text.isdigit():
             return value.replace(type=t)
         return converted(value, t)
-    made = converted(value.replace(range=None) if is_whole(value.type) else value, t)
-    constant = _cast(value.constant, t) if value.is_constant else NOTHING
-    limits = full_range(t) if is_whole(t) else None
+    made = converted(value.replace(range=None) if is_integral(value.type) else value, t)
+    constant = _cast_constant(value.constant, t) if value.is_constant else NOTHING
+    limits = full_range(t) if is_integral(t) else None
     if limits is not None and constant is not NOTHING:
         limits = (constant, constant)
     return made.replace(type=t, range=limits, constant=constant)
 
 
-def _cast(constant, t):
+def _cast_constant(constant, t):
     """Returns a constant converted to a number type; NOTHING if the result is undefined in C++."""
     if t is types.boolean:
         return bool(constant)
@@ -246,45 +246,45 @@ def _cast(constant, t):
     return (int(constant) - low) % (high - low + 1) + low
 
 
-def _to_type(choose) -> Rule:
+def _conversion_rule(choose) -> Rule:
     """Translates int(), float() and bool(), whose result type depends on the argument's type."""
 
-    def rule(call):
+    def translate_call(call):
         if len(call.args) == 1 and bfloat.is_bfloat(call.args[0]):
             return bfloat.as_number(call.args[0], choose(types.float64))
-        return _as(call.numbers(1)[0], choose(call.args[0].type))
+        return _converted_value(call.take_numbers(1)[0], choose(call.args[0].type))
 
-    return rule
+    return translate_call
 
 
-def _float(call):
+def _translate_float(call):
     text = call.args[0].constant if len(call.args) == 1 else None
     if isinstance(text, str):
         try:
             return number(float(text))
         except ValueError as problem:
             call.fail(str(problem))
-    return _to_type(lambda t: t if is_real(t) else types.float64)(call)
+    return _conversion_rule(lambda t: t if is_real(t) else types.float64)(call)
 
 
-def _tuple(call):
+def _translate_tuple(call):
     (value,) = call.take("iterable")
     if isinstance(value.type, types.Tuple):
         return value
     call.fail(f"a tuple can be made of a tuple, not of {rules.describe_type(value.type)}")
 
 
-def _isinstance(call):
+def _translate_isinstance(call):
     value, classes = call.take("obj", "class_or_tuple")
     wanted = [item.type for item in call.of.items(call.node, classes)] if isinstance(
         classes.type, types.Tuple
     ) else [classes.type]  # fmt: skip
-    if not all(isinstance(t, Known) for t in wanted):
+    if not all(isinstance(t, CompileTimeType) for t in wanted):
         call.fail("the second argument is a type, or a tuple of types")
-    return number(any(_is_a(value.type, t.value) for t in wanted))
+    return number(any(_is_instance(value.type, t.value) for t in wanted))
 
 
-def _is_a(t, wanted) -> bool:
+def _is_instance(t, wanted) -> bool:
     """Returns whether a value of type t is an instance of this Python class."""
     if isinstance(wanted, types.Type):
         return t == wanted
@@ -299,51 +299,51 @@ def _is_a(t, wanted) -> bool:
     return wanted in (python.get(kind), object) or (is_number(t) and wanted is t.dtype.type)
 
 
-def _complex(call):
+def _translate_complex(call):
     a, b = call.take("real", "imag", optional=1)
     for given in (a, b):
         if given is not None and not is_number(given.type):
             call.fail(f"takes numbers, not {rules.describe_type(given.type)}")
     if b is None:
-        return _as(a, a.type if is_complex(a.type) else types.complex128)
-    t = rules.common(a.type, b.type)
+        return _converted_value(a, a.type if is_complex(a.type) else types.complex128)
+    t = rules.common_type(a.type, b.type)
     part = types.float32 if t is types.float32 else types.float64
     made = types.complex64 if part is types.float32 else types.complex128
     return call.made(made, f"{made.name}({converted(a, part).text}, {converted(b, part).text})")
 
 
-def _divmod(call):
-    a, b = call.numbers(2)
-    if rules.unified(a.type, b.type) is types.float64:  # for uint64 and int64, too
+def _translate_divmod(call):
+    a, b = call.take_numbers(2)
+    if rules.unified_type(a.type, b.type) is types.float64:  # for uint64 and int64, too
         a, b = converted(a, types.float64), converted(b, types.float64)
     pair = [call.of.binary(call.node, op, a, b) for op in (ast.FloorDiv, ast.Mod)]
     return tuple_of(pair)
 
 
-def _about_complex(name: str) -> Rule:
+def _complex_predicate_rule(name: str) -> Rule:
     """cmath.isnan etc."""
 
-    def rule(call):
-        (value,) = call.numbers(1)
-        return call.made(types.boolean, f"{name}({_as_complex(value).text})")
+    def translate_call(call):
+        (value,) = call.take_numbers(1)
+        return call.made(types.boolean, f"{name}({_to_complex(value).text})")
 
-    return rule
+    return translate_call
 
 
-def _as_complex(value):
+def _to_complex(value):
     if is_complex(value.type):
         return value
     return converted(value, types.complex64 if value.type is types.float32 else types.complex128)
 
 
-def _log_of(call):
+def _translate_log(call):
     value, base = call.take("x", "base", optional=1)
     if base is None:
-        return complex_function("log")(call)
+        return complex_rule("log")(call)
     for given in (value, base):
         if not is_number(given.type):
             call.fail(f"takes numbers, not {rules.describe_type(given.type)}")
-    z, of = _as_complex(value), _as_complex(base)
+    z, of = _to_complex(value), _to_complex(base)
     return call.of.binary(
         call.node,
         ast.Div,
@@ -352,92 +352,100 @@ def _log_of(call):
     )
 
 
-def _phase(call):
-    z = _as_complex(*call.numbers(1))
+def _translate_phase(call):
+    z = _to_complex(*call.take_numbers(1))
     return call.made(z.type.underlying_float, f"arg({z.text})")
 
 
-def _polar(call):
-    z = _as_complex(*call.numbers(1))
+def _translate_polar(call):
+    z = _to_complex(*call.take_numbers(1))
     t = z.type.underlying_float
     return call.made(types.Tuple((t, t)), f"py::polar({z.text})")
 
 
-def _rect(call):
-    r, angle = call.numbers(2)
+def _translate_rect(call):
+    r, angle = call.take_numbers(2)
     t = types.float32 if r.type is angle.type is types.float32 else types.float64
     made = types.complex64 if t is types.float32 else types.complex128
     return call.made(made, f"py::rect({converted(r, t).text}, {converted(angle, t).text})")
 
 
-def _isnat(call):
+def _translate_isnat(call):
     if len(call.args) != 1 or not times.is_time(call.args[0].type):
         call.fail("takes a datetime64 or a timedelta64")
     return call.made(types.boolean, f"py::is_nat({call.args[0].text})")
 
 
-def _logical(symbol: str) -> Rule:
+def _logical_rule(symbol: str) -> Rule:
     """Translates np.logical_and etc.: both operands are computed, as in NumPy."""
 
-    def rule(call):
-        a, b = call.numbers(2)
+    def translate_call(call):
+        a, b = call.take_numbers(2)
         if symbol != "!=" and b.calls:
             return call.made(
                 types.boolean, f"bool({_boolean_text(a)} {symbol[0]} {_boolean_text(b)})"
             )
         return call.made(types.boolean, f"({_boolean_text(a)} {symbol} {_boolean_text(b)})")
 
-    return rule
+    return translate_call
 
 
 def _boolean_text(value):
     """Returns the C++ text of a value as a boolean operand of an operator."""
-    return value.at(PRIMARY) if value.type is types.boolean else f"({value.at(EQUAL + 1)} != 0)"
+    return (
+        value.text_at(PRIMARY)
+        if value.type is types.boolean
+        else f"({value.text_at(EQUAL + 1)} != 0)"
+    )
 
 
-def _negated(call):
-    (value,) = call.numbers(1)
+def _translate_logical_not(call):
+    (value,) = call.take_numbers(1)
     return call.made(types.boolean, f"!{_boolean_text(value)}", UNARY)
 
 
-def _ldexp(call):
-    x, n = call.numbers(2)
-    if not is_whole(n.type):
+def _translate_ldexp(call):
+    x, n = call.take_numbers(2)
+    if not is_integral(n.type):
         call.fail(f"the second argument is an integer, not {n.type}")
     call.check_real(x.type)
-    t = types.float64 if is_whole(x.type) else x.type
+    t = types.float64 if is_integral(x.type) else x.type
     return call.made(t, f"ldexp({converted(x, t).text}, {converted(n, types.int32).text})")
 
 
-def _numpys_fmod(call):
+def _translate_numpy_fmod(call):
     """For integers the result is an integer, unlike the result of math.fmod."""
-    a, b = call.numbers(2)
-    rule = same_type("np_fmod", 2) if is_whole(a.type) and is_whole(b.type) else floating("fmod", 2)
+    a, b = call.take_numbers(2)
+    rule = (
+        same_type_rule("np_fmod", 2)
+        if is_integral(a.type) and is_integral(b.type)
+        else float_rule("fmod", 2)
+    )
     return rule(call)
 
 
-def _gcd(call):
-    a, b = call.integers(2)
-    t = rules.common(a.type, b.type)
+def _translate_gcd(call):
+    a, b = call.take_integers(2)
+    t = rules.common_type(a.type, b.type)
     return call.made(t, f"np_gcd({converted(a, t).text}, {converted(b, t).text})")
 
 
-def _of_integers(name):
-    rule = same_type(name, 2)
+def _integer_function_rule(name):
+    rule = same_type_rule(name, 2)
 
-    def checked(call):
-        call.integers(2)
+    def translate_call(call):
+        call.take_integers(2)
         return rule(call)
 
-    return checked
+    return translate_call
 
 
-def _range(call):
+def _translate_range(call):
     if not 1 <= len(call.args) <= 3 or any(
-        not (is_whole(a.type) or is_real(a.type)) for a in call.args
+        not (is_integral(a.type) or is_real(a.type)) for a in call.args
     ):
         call.fail("takes one to three integers")
-    args = [a if is_whole(a.type) else converted(a, types.int64) for a in call.args]
+    args = [a if is_integral(a.type) else converted(a, types.int64) for a in call.args]
     start, stop = (number(0), args[0]) if len(args) == 1 else args[:2]
     step = args[2] if len(args) == 3 else number(1)
     kinds = {a.type for a in args if not (a.is_constant and a.text.isdigit())}
@@ -452,32 +460,32 @@ def _range(call):
     return Value(Sequence("range", t), "", items=(start, stop, step))
 
 
-def _enumerate(call):
+def _translate_enumerate(call):
     over, start = call.take("iterable", "start", optional=1)
     return Value(Sequence("enumerate", None), "", items=(over, start or number(0)))
 
 
-def _zip(call):
+def _translate_zip(call):
     return Value(Sequence("zip", None), "", items=tuple(call.args))
 
 
-def _print(call):
+def _translate_print(call):
     values: list[str] = []
-    text = " ".join([_format(call, value, values) for value in call.args]) + "\n"
-    return Value(types.void, f"printf({', '.join([quoted(text), *values])})", calls=True)
+    text = " ".join([_printf_format(call, value, values) for value in call.args]) + "\n"
+    return Value(types.void, f"printf({', '.join([string_literal(text), *values])})", calls=True)
 
 
-def _format(call, value, values) -> str:
+def _printf_format(call, value, values) -> str:
     """Returns the printf format of a value, and adds the arguments of printf to ``values``."""
-    given = value.type.value if isinstance(value.type, Known) else None
+    given = value.type.value if isinstance(value.type, CompileTimeType) else None
     if isinstance(given, str):
         return given.replace("%", "%%")
     if isinstance(given, Word) and f"{given.path}.x" in WORDS:  # threadIdx
         items = [WORDS[f"{given.path}.{axis}"](call) for axis in "xyz"]
-        return f"({', '.join([_format(call, item, values) for item in items])})"
+        return f"({', '.join([_printf_format(call, item, values) for item in items])})"
     if isinstance(value.type, types.Tuple):
         items = call.of.items(call.node, value)
-        shown = ", ".join([_format(call, item, values) for item in items])
+        shown = ", ".join([_printf_format(call, item, values) for item in items])
         return f"({shown},)" if len(items) == 1 else f"({shown})"
     if bfloat.is_bfloat(value):
         value = bfloat.as_number(value, types.float32)
@@ -487,10 +495,10 @@ def _format(call, value, values) -> str:
         )
     kind = value.type.dtype.kind
     if kind == "c":
-        values += [f"{value.at(PRIMARY)}.real()", f"{value.at(PRIMARY)}.imag()"]
+        values += [f"{value.text_at(PRIMARY)}.real()", f"{value.text_at(PRIMARY)}.imag()"]
         return "(%g%+gj)"
     if kind == "b":
-        values.append(f'{value.at(EQUAL)} ? "True" : "False"')
+        values.append(f'{value.text_at(EQUAL)} ? "True" : "False"')
         return "%s"
     if kind == "f":
         is_wide = value.cxx in (types.float32, types.float64)
@@ -508,80 +516,82 @@ def _return_argument(call):
     return call.take("container")[0]
 
 
-def _getitem(call):
+def _translate_getitem(call):
     a, i = call.take("a", "b")
-    return subscripts.load(call.of, call.node, a, [i])
+    return subscripts.load_item(call.of, call.node, a, [i])
 
 
 # --- the table -----------------------------------------------------------------------------------------
 
 FUNCTIONS: dict[Any, Rule] = {
-    abs: _abs,
-    np.abs: _abs,
-    math.fabs: floating("fabs"),
-    min: _extreme("min"),
-    max: _extreme("max"),
-    sum: _sum,
-    round: _round,
-    len: _len,
-    any: _decides(ast.Or, reductions.FUNCTIONS[np.any]),
-    all: _decides(ast.And, reductions.FUNCTIONS[np.all]),
-    np.finfo: _limits(np.finfo),
-    np.iinfo: _limits(np.iinfo),
-    range: _range,
-    pointers.carray: pointers.rule("C"),
-    pointers.farray: pointers.rule("F"),
-    prange: lambda call: _range(call).replace(type=Sequence("prange", types.int64)),
-    enumerate: _enumerate,
-    zip: _zip,
-    divmod: _divmod,
-    print: _print,
-    int: _to_type(lambda t: t if is_whole(t) and t is not types.boolean else types.int64),
-    float: _float,
-    bool: _to_type(lambda t: types.boolean),
-    complex: _complex,
-    tuple: _tuple,
-    isinstance: _isinstance,
-    pow: operation(ast.Pow),
-    math.pow: floating("pow", 2),
+    abs: _translate_abs,
+    np.abs: _translate_abs,
+    math.fabs: float_rule("fabs"),
+    min: _extreme_rule("min"),
+    max: _extreme_rule("max"),
+    sum: _translate_sum,
+    round: _translate_round,
+    len: _translate_len,
+    any: _any_all_rule(ast.Or, reductions.FUNCTIONS[np.any]),
+    all: _any_all_rule(ast.And, reductions.FUNCTIONS[np.all]),
+    np.finfo: _limits_rule(np.finfo),
+    np.iinfo: _limits_rule(np.iinfo),
+    range: _translate_range,
+    pointers.carray: pointers.array_rule("C"),
+    pointers.farray: pointers.array_rule("F"),
+    prange: lambda call: _translate_range(call).replace(type=Sequence("prange", types.int64)),
+    enumerate: _translate_enumerate,
+    zip: _translate_zip,
+    divmod: _translate_divmod,
+    print: _translate_print,
+    int: _conversion_rule(
+        lambda t: t if is_integral(t) and t is not types.boolean else types.int64
+    ),
+    float: _translate_float,
+    bool: _conversion_rule(lambda t: types.boolean),
+    complex: _translate_complex,
+    tuple: _translate_tuple,
+    isinstance: _translate_isinstance,
+    pow: operation_rule(ast.Pow),
+    math.pow: float_rule("pow", 2),
     math.floor: integral_rule("floor"),
     math.ceil: integral_rule("ceil"),
     math.trunc: integral_rule("trunc"),
-    math.isnan: predicate("isnan"),
-    math.isinf: predicate("isinf"),
-    math.isfinite: predicate("isfinite"),
-    math.gcd: _gcd,
-    math.remainder: floating("remainder", 2),
-    np.isnat: _isnat,
-    cmath.isnan: _about_complex("isnan"),
-    cmath.isinf: _about_complex("isinf"),
-    cmath.isfinite: _about_complex("isfinite"),
-    cmath.log: _log_of,
-    cmath.phase: _phase,
-    cmath.polar: _polar,
-    cmath.rect: _rect,
+    math.isnan: predicate_rule("isnan"),
+    math.isinf: predicate_rule("isinf"),
+    math.isfinite: predicate_rule("isfinite"),
+    math.gcd: _translate_gcd,
+    math.remainder: float_rule("remainder", 2),
+    np.isnat: _translate_isnat,
+    cmath.isnan: _complex_predicate_rule("isnan"),
+    cmath.isinf: _complex_predicate_rule("isinf"),
+    cmath.isfinite: _complex_predicate_rule("isfinite"),
+    cmath.log: _translate_log,
+    cmath.phase: _translate_phase,
+    cmath.polar: _translate_polar,
+    cmath.rect: _translate_rect,
     math.frexp: rule_of_several_results("py::frexp", None, types.int32),
     math.modf: rule_of_several_results("py::modf", None, None),
-    math.ldexp: _ldexp,
-    np.isnan: predicate("isnan"),
-    np.isinf: predicate("isinf"),
-    np.isfinite: predicate("isfinite"),
-    math.degrees: floating("np_degrees"),
-    math.radians: floating("np_radians"),
-    np.degrees: floating("np_degrees"),
-    np.rad2deg: floating("np_degrees"),
-    np.radians: floating("np_radians"),
-    np.deg2rad: floating("np_radians"),
-    np.sign: intrinsic("np_sign({0})", lambda t: t, None, effect=False),
-    np.maximum: _numpy_extreme("max"),
-    np.minimum: _numpy_extreme("min"),
-    np.clip: _clip,
+    math.ldexp: _translate_ldexp,
+    np.isnan: predicate_rule("isnan"),
+    np.isinf: predicate_rule("isinf"),
+    np.isfinite: predicate_rule("isfinite"),
+    math.degrees: float_rule("np_degrees"),
+    math.radians: float_rule("np_radians"),
+    np.degrees: float_rule("np_degrees"),
+    np.rad2deg: float_rule("np_degrees"),
+    np.radians: float_rule("np_radians"),
+    np.deg2rad: float_rule("np_radians"),
+    np.sign: intrinsic_rule("np_sign({0})", lambda t: t, None, effect=False),
+    np.maximum: _numpy_extreme_rule("max"),
+    np.minimum: _numpy_extreme_rule("min"),
+    np.clip: _translate_clip,
     np.where: select_rule("condition", "x", "y"),
-    np.floor: floating("floor"),
-    np.ceil: floating("ceil"),
-    np.trunc: floating("trunc"),
-    np.rint: floating("rint"),
-    operator.getitem: _getitem,
+    np.floor: float_rule("floor"),
+    np.ceil: float_rule("ceil"),
+    np.trunc: float_rule("trunc"),
+    np.rint: float_rule("rint"),
+    operator.getitem: _translate_getitem,
     **reductions.FUNCTIONS,
     literal_unroll: _return_argument,
 }
@@ -612,15 +622,15 @@ def _comparison_rule(op: type, name: str, swap: bool) -> Rule:
     """Returns the rule for a comparison. Complex numbers are compared as in NumPy: first by their real parts,
     then by their imaginary parts."""
 
-    def rule(call):
+    def translate_call(call):
         a, b = call.take("x1", "x2")
         if not (is_complex(a.type) or is_complex(b.type)):
-            return operation(op)(call)
-        t = rules.common(a.type, b.type)
+            return operation_rule(op)(call)
+        t = rules.common_type(a.type, b.type)
         texts = [converted(value, t).text for value in ((b, a) if swap else (a, b))]
         return call.made(types.boolean, f"np_{name}({', '.join(texts)})")
 
-    return rule
+    return translate_call
 
 
 _ORDERS = {
@@ -631,26 +641,26 @@ _ORDERS = {
 }
 
 _NUMPY: dict[str, Rule] = {
-    **{name: same_type(f"np_{name}", 2) for name in ("fmax", "fmin")},
-    **{name: _of_integers(f"np_{name}") for name in ("gcd", "lcm")},
-    **{name: floating(f"np_{name}", 2) for name in ("logaddexp", "logaddexp2", "heaviside")},
-    "reciprocal": same_type("np_reciprocal", 1),
-    "signbit": floating_predicate("np_signbit"),
-    "fabs": floating("fabs"),
-    "fix": floating("trunc"),
-    "fmod": _numpys_fmod,
-    "ldexp": _ldexp,
-    "conjugate": lambda call: _conjugate(call, *call.numbers(1)),
-    "positive": operation(ast.UAdd),
-    "square": lambda call: call.of.binary(call.node, ast.Pow, *call.numbers(1), number(2)),
-    "logical_and": _logical("&&"),
-    "logical_or": _logical("||"),
-    "logical_xor": _logical("!="),
-    "logical_not": lambda call: _negated(call),
+    **{name: same_type_rule(f"np_{name}", 2) for name in ("fmax", "fmin")},
+    **{name: _integer_function_rule(f"np_{name}") for name in ("gcd", "lcm")},
+    **{name: float_rule(f"np_{name}", 2) for name in ("logaddexp", "logaddexp2", "heaviside")},
+    "reciprocal": same_type_rule("np_reciprocal", 1),
+    "signbit": float_predicate_rule("np_signbit"),
+    "fabs": float_rule("fabs"),
+    "fix": float_rule("trunc"),
+    "fmod": _translate_numpy_fmod,
+    "ldexp": _translate_ldexp,
+    "conjugate": lambda call: _translate_conjugate(call, *call.take_numbers(1)),
+    "positive": operation_rule(ast.UAdd),
+    "square": lambda call: call.of.binary(call.node, ast.Pow, *call.take_numbers(1), number(2)),
+    "logical_and": _logical_rule("&&"),
+    "logical_or": _logical_rule("||"),
+    "logical_xor": _logical_rule("!="),
+    "logical_not": lambda call: _translate_logical_not(call),
 }
 
 
-def _fill(modules, names: str, rule: Rule):
+def _add_functions(modules, names: str, rule: Rule):
     for module in modules:
         for name in names.split():
             if hasattr(module, name):
@@ -658,19 +668,19 @@ def _fill(modules, names: str, rule: Rule):
 
 
 for _name, _names in _FLOATING.items():
-    _fill([math], _names, floating(_name))
+    _add_functions([math], _names, float_rule(_name))
     for _ufunc in (getattr(np, n) for n in _names.split() if hasattr(np, n)):
         _is_complex = any("D" in loop for loop in _ufunc.types)
-        FUNCTIONS.setdefault(_ufunc, floating(_name, complex_too=_is_complex))
-    _fill([cmath], _names, complex_function(_name))
+        FUNCTIONS.setdefault(_ufunc, float_rule(_name, complex_too=_is_complex))
+    _add_functions([cmath], _names, complex_rule(_name))
 for _name, _rule in _NUMPY.items():
-    _fill([np], _name, _rule)
+    _add_functions([np], _name, _rule)
 for _name, _names in _FLOATING_2.items():
-    _fill([math, np], _names, floating(_name, 2))
+    _add_functions([math, np], _names, float_rule(_name, 2))
 for _name, _rule in _ORDERS.items():
-    _fill([np], _name, _rule)
+    _add_functions([np], _name, _rule)
 for _op, _names in _OPERATORS.items():
-    _fill([operator, np], _names, operation(_op))
+    _add_functions([operator, np], _names, operation_rule(_op))
 
 
 def _type_of_class(call, value):
@@ -681,16 +691,16 @@ def _type_of_class(call, value):
         call.fail("there are no such values in a kernel", "Numbers have types such as np.float32.")
 
 
-def function(value: Any) -> Rule | None:
+def function_rule(value: Any) -> Rule | None:
     """Returns the rule for a called Python object."""
     if isinstance(value, Word):
         return WORDS.get(value.path)
     if isinstance(value, types.Scalar):
-        return lambda call: cast(call, value)
+        return lambda call: cast_argument(call, value)
     if isinstance(value, types.Vector):
         return lambda call: vectors.make_vector(call, value)
     if isinstance(value, type) and issubclass(value, np.generic):
-        return lambda call: cast(call, _type_of_class(call, value))
+        return lambda call: cast_argument(call, _type_of_class(call, value))
     if getattr(
         type(value), "is_numpys", False
     ):  # cuda.cbrt: in NumPy, a function of arrays; in a kernel, the function of a number
@@ -704,14 +714,14 @@ def function(value: Any) -> Rule | None:
     return found
 
 
-def builtin_value(value: Any) -> Rule | None:
+def builtin_value_rule(value: Any) -> Rule | None:
     """Returns the rule for a Word that is not a function, such as threadIdx.x or laneid."""
     if isinstance(value, Word) and value.path in WORDS and value.is_value:
         return WORDS[value.path]
     return None
 
 
-def name_of(value: Any) -> str:
+def function_name(value: Any) -> str:
     """Returns the name of a function for messages."""
     if isinstance(value, Word):
         return f"cuda.{value.path}"
@@ -721,18 +731,18 @@ def name_of(value: Any) -> str:
 # --- attributes and methods -----------------------------------------------------------------------------
 
 
-def _complex_part(name):
-    def rule(call):
+def _complex_part_rule(name):
+    def translate_call(call):
         (value,) = call.args
         if is_complex(value.type):
             part = types.float32 if value.type is types.complex64 else types.float64
-            return call.made(part, f"{value.at(PRIMARY)}.{name}()")
+            return call.made(part, f"{value.text_at(PRIMARY)}.{name}()")
         return value if name == "real" else number(0)
 
-    return rule
+    return translate_call
 
 
-def _conjugate(call, value):
+def _translate_conjugate(call, value):
     return call.made(value.type, f"conj({value.text})") if is_complex(value.type) else value
 
 
@@ -745,56 +755,59 @@ def _require_contiguous(call, array: Value) -> Value:
     return array
 
 
-def _flat(call):
-    return subscripts.reshaped(_require_contiguous(call, call.args[0]), [number(-1)])
+def _translate_flat(call):
+    return subscripts.translate_reshape(_require_contiguous(call, call.args[0]), [number(-1)])
 
 
-def _reshape(call):
+def _translate_reshape(call):
     array, *shape = call.args
     if len(shape) == 1 and isinstance(shape[0].type, types.Tuple):
         shape = list(call.of.items(call.node, shape[0]))
-    if not shape or not all(is_whole(item.type) for item in shape):
+    if not shape or not all(is_integral(item.type) for item in shape):
         call.fail("a shape is made of integers")
-    return subscripts.reshaped(_require_contiguous(call, array), shape)
+    return subscripts.translate_reshape(_require_contiguous(call, array), shape)
 
 
-def _view(call):
+def _translate_view(call):
     array, dtype = call.take("self", "dtype")
-    return subscripts.viewed(array, *_scalar_type(call, dtype))
+    return subscripts.translate_view(array, *_scalar_type(call, dtype))
 
 
 def _scalar_type(call, dtype):
     t = memory.element_type(call, dtype)
     if not is_number(t):
         call.fail(f"a type of numbers is wanted, not {t}")
-    return t, spelled(t)
+    return t, type_text(t)
 
 
 _METHODS_OF_ARRAYS: dict[str, Rule] = {
     **reductions.METHODS,
-    "reshape": _reshape,
-    "ravel": _flat,
-    "view": _view,
-    "transpose": lambda call: subscripts.transposed(call.args[0]),
+    "reshape": _translate_reshape,
+    "ravel": _translate_flat,
+    "view": _translate_view,
+    "transpose": lambda call: subscripts.translate_transpose(call.args[0]),
 }
 _OF_ARRAYS: dict[str, Rule] = {
-    "size": lambda call: subscripts.size(call.args[0]),
-    "shape": lambda call: tuple_of(subscripts.extent(call.args[0], k) for k in range(call.args[0].type.ndim)),
-    "strides": lambda call: tuple_of(subscripts.stride(call.args[0], k) for k in range(call.args[0].type.ndim)),
+    "size": lambda call: subscripts.size_text(call.args[0]),
+    "shape": lambda call: tuple_of(subscripts.extent_text(call.args[0], k) for k in range(call.args[0].type.ndim)),
+    "strides": lambda call: tuple_of(subscripts.stride_text(call.args[0], k) for k in range(call.args[0].type.ndim)),
     "ndim": lambda call: number(call.args[0].type.ndim),
-    "dtype": lambda call: Value(Known(call.args[0].type.dtype), constant=call.args[0].type.dtype),
+    "dtype": lambda call: Value(CompileTimeType(call.args[0].type.dtype), constant=call.args[0].type.dtype),
     "itemsize": lambda call: number(call.args[0].type.dtype.size),
     "nbytes": lambda call: call.of.binary(
-        call.node, ast.Mult, subscripts.size(call.args[0]), number(call.args[0].type.dtype.size)
+        call.node, ast.Mult, subscripts.size_text(call.args[0]), number(call.args[0].type.dtype.size)
     ),
-    "T": lambda call: subscripts.transposed(call.args[0]),
+    "T": lambda call: subscripts.translate_transpose(call.args[0]),
     "real": lambda call: subscripts.complex_parts(call.args[0], 0),
     "imag": lambda call: subscripts.complex_parts(call.args[0], 1),
-    "flat": lambda call: _flat(call),
+    "flat": lambda call: _translate_flat(call),
 }  # fmt: skip
-_OF_NUMBERS: dict[str, Rule] = {"real": _complex_part("real"), "imag": _complex_part("imag")}
+_OF_NUMBERS: dict[str, Rule] = {
+    "real": _complex_part_rule("real"),
+    "imag": _complex_part_rule("imag"),
+}
 _METHODS_OF_NUMBERS: dict[str, Rule] = {
-    "conjugate": lambda call: _conjugate(call, *call.numbers(1)),
+    "conjugate": lambda call: _translate_conjugate(call, *call.take_numbers(1)),
     "bit_count": bit_count_rule("__popc", "__popcll"),
 }
 # Functions and attributes of 0-d arrays of numbers; their rules receive the element.
@@ -804,18 +817,18 @@ _OF_ELEMENTS: dict[str, Rule] = {
     "shape": lambda call: tuple_of(()),
     "strides": lambda call: tuple_of(()),
     "ndim": lambda call: number(0),
-    "dtype": lambda call: Value(Known(call.args[0].type), constant=call.args[0].type),
+    "dtype": lambda call: Value(CompileTimeType(call.args[0].type), constant=call.args[0].type),
     "itemsize": lambda call: number(call.args[0].type.size),
     "nbytes": lambda call: number(call.args[0].type.size),
     "T": lambda call: call.args[0],
 }
 _METHODS_OF_ELEMENTS: dict[str, Rule] = {
     **_METHODS_OF_NUMBERS,
-    "item": lambda call: call.numbers(1)[0],
+    "item": lambda call: call.take_numbers(1)[0],
 }
 
 
-def attributes(t: Any) -> list[str]:
+def attribute_names(t: Any) -> list[str]:
     """Returns the names of a value's attributes."""
     if isinstance(t, types.Array) and t.ndim > 0:
         return [*_OF_ARRAYS, *_METHODS_OF_ARRAYS]
@@ -825,11 +838,11 @@ def attributes(t: Any) -> list[str]:
     return list(record.dtype.names or ()) if isinstance(record, types.Record) else []
 
 
-def attribute(t: Any, name: str) -> Rule | None:
+def attribute_rule(t: Any, name: str) -> Rule | None:
     """Returns the rule for an attribute of a value."""
     if isinstance(t, types.Array) and t.ndim > 0:
         if subscripts.has_fields(t, name):
-            return lambda call: subscripts.fields(call.args[0], name)
+            return lambda call: subscripts.fields_view(call.args[0], name)
         return _OF_ARRAYS.get(name)
     if isinstance(t, types.Array):
         t = t.dtype
@@ -837,21 +850,21 @@ def attribute(t: Any, name: str) -> Rule | None:
             return _OF_ELEMENTS.get(name)
     if isinstance(t, types.Record):
         return (
-            (lambda call: subscripts.field(call.of, call.node, call.args[0], name))
+            (lambda call: subscripts.field_value(call.of, call.node, call.args[0], name))
             if name in (t.dtype.names or ())
             else None
         )
     if isinstance(t, types.Vector) and name in t.axes:
-        return lambda call: vectors.component(call.args[0], name)
+        return lambda call: vectors.component_value(call.args[0], name)
     if isinstance(t, types.NamedTuple) and name in t.instance_class._fields:
-        return lambda call: memory.member(call, name)
+        return lambda call: memory.named_tuple_field(call, name)
     return _OF_NUMBERS.get(name) if is_number(t) else None
 
 
-def method(t: Any, name: str) -> Rule | None:
+def method_rule(t: Any, name: str) -> Rule | None:
     """Returns the rule for a method of a value."""
     if isinstance(t, types.Array) and t.ndim > 0:
         return _METHODS_OF_ARRAYS.get(name)
     if isinstance(t, types.Array) and is_number(t.dtype):
         return _METHODS_OF_ELEMENTS.get(name)
-    return _METHODS_OF_NUMBERS.get(name) if is_number(t) else intrinsics.method(t, name)
+    return _METHODS_OF_NUMBERS.get(name) if is_number(t) else intrinsics.method_rule(t, name)

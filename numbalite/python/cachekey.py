@@ -25,8 +25,8 @@ from numbalite.errors import PerformanceWarning, TranslationError, warn
 from numbalite.kernels import targets
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.python import tree, ufuncs
-from numbalite.python.context import is_of_the_host, plain_function, warned
-from numbalite.python.read import Function, is_python, lookup
+from numbalite.python.context import is_host_function, undecorated_function, warned
+from numbalite.python.read import Function, is_python, lookup_name
 from numbalite.types.inkernel import Word
 
 _STABLE_MODULES = frozenset(
@@ -56,32 +56,32 @@ class Contents:
         self._needs_target = False
         """Does the compiler of the target choose the type of some result?"""
 
-    def of_kernel(self, function: Function, args: Any, options: Any) -> list:
+    def kernel_key(self, function: Function, args: Any, options: Any) -> list:
         """Returns the cache key of a kernel's translation to C++."""
-        found = [self.value(args), self._options(options), self.function(function)]
-        return self._with_target(found)
+        found = [self.value(args), self._options_key(options), self.function(function)]
+        return self._add_target(found)
 
-    def of_device(self, function: DeviceFunction, lists: Any, options: Any, caller: str) -> list:
+    def device_key(self, function: DeviceFunction, lists: Any, options: Any, caller: str) -> list:
         """Returns the cache key of a device function's translation for lists of argument types.
 
         ``caller`` is the name of the calling code.
         """
         types_of_calls = [self.value(tuple(args)) for args in lists]
-        found = [caller, types_of_calls, self._options(options), self.device_function(function)]
-        return self._with_target(found)
+        found = [caller, types_of_calls, self._options_key(options), self.device_function(function)]
+        return self._add_target(found)
 
-    def _with_target(self, found):
+    def _add_target(self, found):
         if self._needs_target:
             found.append(targets.target_of(targets.current_device()))
         return found
 
-    def numbered(self, warnings: Any) -> tuple:
-        """Returns the warnings of a translation in the form that `warn` accepts: (number of the function or
+    def number_warnings(self, warnings: Any) -> tuple:
+        """Returns the warnings of a translation in the form that `issue_warnings` accepts: (number of the function or
         None, message)."""
         numbers = {function: i for i, function in enumerate(self.functions)}
         return tuple((numbers.get(function), message) for function, message in warnings)
 
-    def warn(self, warnings: Any) -> None:
+    def issue_warnings(self, warnings: Any) -> None:
         """Issues the warnings of the translation that this process has not issued yet: (number of the function
         or None, message)."""
         for number, message in warnings:
@@ -104,7 +104,7 @@ class Contents:
         scope, before = function.scope, self._file
         self._file = function.file
         captured = [
-            (name, self._captured(scope, name, chains))
+            (name, self._captured_key(scope, name, chains))
             for name, chains in sorted(_names_read(function).items())
         ]
         self._file = before
@@ -112,11 +112,11 @@ class Contents:
             "function", self._seen[function], function.name, function.label, function.file,
             function.first_line, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset,
             function.source, lines, function.parameters, function.rest,
-            self._mapping(function.defaults), captured,
+            self._mapping_key(function.defaults), captured,
         )  # fmt: skip
 
-    def _captured(self, scope, name, chains):
-        found, value = lookup(scope, name)
+    def _captured_key(self, scope, name, chains):
+        found, value = lookup_name(scope, name)
         if not found:
             return ("missing",)
         return [(chain, self._attribute_key(value, chain)) for chain in sorted(chains)]
@@ -151,13 +151,13 @@ class Contents:
         head = (
             "device function", self._seen[function], function.name, function.number_type,
             [(s.return_type and self.value(s.return_type), self.value(s.args)) for s in function.signatures],
-            None if function.options is None else self._options(function.options),
+            None if function.options is None else self._options_key(function.options),
         )  # fmt: skip
         if definition.is_python:
             return (*head, definition.name, self.function(definition.function))
-        return (*head, self._text(function, definition))
+        return (*head, self._definition_key(function, definition))
 
-    def _text(self, function, definition):
+    def _definition_key(self, function, definition):
         """Returns the key of a definition in C++. The key does not cover files that the C++ text includes."""
         if definition.includes or "include" in definition.text.value:
             raise Uncacheable
@@ -176,10 +176,10 @@ class Contents:
                 captured.append((name, sorted(uses), self.value(value)))
         return (
             tuple(definition.text), definition.parameters, definition.is_unit,
-            self._mapping(definition.defaults), members, captured,
+            self._mapping_key(definition.defaults), members, captured,
         )  # fmt: skip
 
-    def _options(self, options):
+    def _options_key(self, options):
         """Returns [(name, key of the value)] for all options except those that affect only the launch."""
         if any(not option.startswith(_NUMBERS_OF_OPTIONS) for option in options.options):
             raise Uncacheable  # they may name files
@@ -188,7 +188,7 @@ class Contents:
         without = options.replace(extensions=(), doc=None, lto=None)
         return [(name, self.value(value)) for name, value in without._asdict().items()]
 
-    def _mapping(self, values):
+    def _mapping_key(self, values):
         return sorted((name, self.value(value)) for name, value in values.items())
 
     # --- values
@@ -203,28 +203,28 @@ class Contents:
         if kind is tuple:
             return ("tuple", *map(self.value, value))
         if isinstance(value, (np.generic, np.ndarray)):
-            return self._array(value)
+            return self._array_key(value)
         if isinstance(value, types.Type):
-            return self._type(value)
+            return self._type_key(value)
         if isinstance(value, Word):
             return "builtin", value.path
         if isinstance(value, np.dtype):
-            return _dtype(value)
+            return _dtype_key(value)
         if isinstance(value, Enum):
-            return "member", self._members(kind), value.name
+            return "member", self._members_key(kind), value.name
         if isinstance(value, EnumMeta):
-            return self._members(value)
+            return self._members_key(value)
         if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return "named tuple", _class(kind), list(map(self.value, value))
+            return "named tuple", _class_key(kind), list(map(self.value, value))
         if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
             return (
                 "named tuple class",
-                _class(value),
-                self._mapping(getattr(value, "_field_defaults", {})),
+                _class_key(value),
+                self._mapping_key(getattr(value, "_field_defaults", {})),
             )
-        return self._function(value)
+        return self._function_key(value)
 
-    def _type(self, t):
+    def _type_key(self, t):
         try:
             parts = t.__reduce__()[1]
         except TypeError:
@@ -232,20 +232,20 @@ class Contents:
         return "type", type(t).__name__, t.name, [self._member_key(part) for part in parts]
 
     def _member_key(self, part):
-        return _class(part) if isinstance(part, type) else self.value(part)
+        return _class_key(part) if isinstance(part, type) else self.value(part)
 
-    def _members(self, members):
+    def _members_key(self, members):
         listed = [(name, self.value(m._value_)) for name, m in members.__members__.items()]
-        return "members", *_class(members), issubclass(members, int), listed
+        return "members", *_class_key(members), issubclass(members, int), listed
 
-    def _array(self, value):
+    def _array_key(self, value):
         if type(value) is not np.ndarray and not isinstance(value, np.generic):
             raise Uncacheable
         if value.dtype.hasobject or value.nbytes > capture.CONSTANT_MEMORY:
             raise Uncacheable
-        return "array", type(value).__name__, _dtype(value.dtype), value.shape, value.tobytes()
+        return "array", type(value).__name__, _dtype_key(value.dtype), value.shape, value.tobytes()
 
-    def _function(self, value):
+    def _function_key(self, value):
         role = getattr(type(value), "source_role", None)
         if role == "kernel":
             definition = getattr(value._source, "definition", None)
@@ -257,9 +257,9 @@ class Contents:
             device = ufuncs.device_function(value)
         if device is not None:
             return role, self.device_function(device)
-        if is_python(value) and not is_of_the_host(value, self._file):
+        if is_python(value) and not is_host_function(value, self._file):
             try:
-                plain = plain_function(value, self._definition_of)
+                plain = undecorated_function(value, self._definition_of)
             except TranslationError:
                 raise Uncacheable from None
             return "plain", self.function(plain.definition.function)
@@ -285,19 +285,19 @@ def _key_by_name(value):
     return "named", module, name
 
 
-def _class(cls):
+def _class_key(cls):
     return cls.__module__, cls.__qualname__, getattr(cls, "_fields", None)
 
 
-def _dtype(dtype):
+def _dtype_key(dtype):
     kind = dtype.type
     head = (dtype.str, kind.__module__, kind.__name__, dtype.itemsize, dtype.alignment)
     if dtype.subdtype is not None:
-        return *head, _dtype(dtype.subdtype[0]), dtype.subdtype[1]
+        return *head, _dtype_key(dtype.subdtype[0]), dtype.subdtype[1]
     if dtype.names is None:
         return head
     fields = [
-        (name, *dtype.fields[name][1:2], _dtype(dtype.fields[name][0])) for name in dtype.names
+        (name, *dtype.fields[name][1:2], _dtype_key(dtype.fields[name][0])) for name in dtype.names
     ]
     return *head, dtype.isalignedstruct, fields
 
@@ -306,16 +306,16 @@ def _names_read(function: Function) -> dict[str, set]:
     """Returns {name read by the body: attribute chains read from this name}; the chain () is the
     value itself."""
     if function.used is None:
-        function.used = _find_used(function)
+        function.used = _find_used_names(function)
     return function.used
 
 
-def _find_used(function):
+def _find_used_names(function):
     found: dict[str, set] = {}
     inner = set()
     stored = set(function.parameters)
     has_functions = False
-    for node in tree.walk(ast.Module(function.body, [])):
+    for node in tree.walk_nodes(ast.Module(function.body, [])):
         kind = type(node)
         if kind is ast.Name:
             if not isinstance(node.ctx, ast.Load):

@@ -18,8 +18,8 @@ from numbalite.python.values import (
     PRIMARY,
     Value,
     is_complex,
+    is_integral,
     is_number,
-    is_whole,
     number,
 )
 
@@ -38,12 +38,12 @@ class Call:
         self.keywords: dict[str, Value] = dict(keywords or {})
 
     def fail(self, message: str, remedy: str = "") -> NoReturn:
-        raise Problem(self.node, f"{self.spelled}: {message}", remedy)
+        raise Problem(self.node, f"{self.function_text}: {message}", remedy)
 
     @property
-    def spelled(self) -> str:
+    def function_text(self) -> str:
         """The function's name in the user's program."""
-        return spelled_function(self.node, self.name)
+        return function_text(self.node, self.name)
 
     def take(self, *names: str, optional: int = 0) -> list[Value | None]:
         """Returns the arguments, passed by position or name, in the order of the parameters. A missing
@@ -60,7 +60,7 @@ class Call:
                 self.fail(f"there is no argument {name!r}")
         return found
 
-    def numbers(self, count: int) -> list[Value]:
+    def take_numbers(self, count: int) -> list[Value]:
         """Checks the number of arguments, and that all are numbers."""
         if self.keywords or len(self.args) != count:
             self.fail(f"takes {count} argument{'s' * (count != 1)}, not {len(self.args)}")
@@ -76,10 +76,10 @@ class Call:
             remedy = f"cmath.{self.name} takes complex ones." if is_in_cmath else ""
             self.fail(f"takes real numbers, not {t}", remedy)
 
-    def integers(self, count: int) -> list[Value]:
+    def take_integers(self, count: int) -> list[Value]:
         """Like numbers, for integers."""
-        for value in self.numbers(count):
-            if not is_whole(value.type):
+        for value in self.take_numbers(count):
+            if not is_integral(value.type):
                 self.fail(f"takes integers, not {value.type}")
         return self.args
 
@@ -91,7 +91,7 @@ class Call:
         return Value(t, text, precedence, **more)
 
 
-def spelled_function(node: ast.AST, name: str) -> str:
+def function_text(node: ast.AST, name: str) -> str:
     """Returns the function's name as the user wrote it; returns `name` if the node is not a call, or is
     long."""
     text = ast.unparse(node.func) if isinstance(node, ast.Call) else name
@@ -101,135 +101,135 @@ def spelled_function(node: ast.AST, name: str) -> str:
 Rule = Callable[[Call], Value]
 
 
-def spelled(t: Any) -> str:
+def type_text(t: Any) -> str:
     """Returns a type's spelling in generated C++."""
-    t = rules.stored(t)
+    t = rules.stored_type(t)
     if isinstance(t, types.Scalar):
-        return arithmetic.spelled(t)
+        return arithmetic.type_text(t)
     if isinstance(t, types.Array) and t.ndim > 0:
-        element = ("const " if t.readonly else "") + spelled(t.dtype)
+        element = ("const " if t.readonly else "") + type_text(t.dtype)
         layout = "" if t.layout == "A" else f", {types.LAYOUTS[t.layout]}"
         return f"array<{element}, {t.ndim}{layout}>"
     if isinstance(t, types.Tuple) and not isinstance(t, types.NamedTuple):
-        return f"tuple<{', '.join(map(spelled, t.types))}>"
+        return f"tuple<{', '.join(map(type_text, t.types))}>"
     return t.cxx
 
 
 # --- rules ---------------------------------------------------------------------------------------------
 
 
-def floating(name: str, count: int = 1, complex_too: bool = False) -> Rule:
+def float_rule(name: str, count: int = 1, complex_too: bool = False) -> Rule:
     """Returns the rule for a function of floats: integers are converted to float64."""
 
-    def rule(call):
-        args = call.numbers(count)
+    def translate_call(call):
+        args = call.take_numbers(count)
         t = args[0].type
         for value in args[1:]:
-            t = rules.common(t, value.type)
-        if is_whole(t):
+            t = rules.common_type(t, value.type)
+        if is_integral(t):
             t = types.float64
         if not complex_too:
             call.check_real(t)
         return call.made(t, f"{name}({', '.join(converted(a, t).text for a in args)})")
 
-    return rule
+    return translate_call
 
 
-def complex_function(name: str) -> Rule:
-    def rule(call):
-        (value,) = call.numbers(1)
+def complex_rule(name: str) -> Rule:
+    def translate_call(call):
+        (value,) = call.take_numbers(1)
         t = value.type if is_complex(value.type) else types.complex128
         if value.type is types.float32:
             t = types.complex64
         return call.made(t, f"{name}({converted(value, t).text})")
 
-    return rule
+    return translate_call
 
 
-def predicate(name: str) -> Rule:
+def predicate_rule(name: str) -> Rule:
     """Returns the rule for a predicate of a float."""
 
-    def rule(call):
-        (value,) = call.numbers(1)
-        if is_whole(value.type):
+    def translate_call(call):
+        (value,) = call.take_numbers(1)
+        if is_integral(value.type):
             return number(name == "isfinite")
         if value.type is types.float16:  # a half has several C++ functions with this name
             value = converted(value, types.float32)
         return call.made(types.boolean, f"{name}({value.text})")
 
-    return rule
+    return translate_call
 
 
-def floating_predicate(name: str) -> Rule:
+def float_predicate_rule(name: str) -> Rule:
     """Returns the rule for a predicate of a real number; integers are converted to floats."""
 
-    def rule(call):
-        (value,) = call.numbers(1)
+    def translate_call(call):
+        (value,) = call.take_numbers(1)
         call.check_real(value.type)
-        t = types.float64 if is_whole(value.type) else value.type
+        t = types.float64 if is_integral(value.type) else value.type
         return call.made(types.boolean, f"{name}({converted(value, t).text})")
 
-    return rule
+    return translate_call
 
 
-def same_type(name: str, count: int) -> Rule:
+def same_type_rule(name: str, count: int) -> Rule:
     """Returns the rule for a function whose result has the common type of its arguments."""
 
-    def rule(call):
-        first, *others = call.numbers(count)
+    def translate_call(call):
+        first, *others = call.take_numbers(count)
         t = first.type
         for value in others:
-            t = rules.unified(t, value.type)
+            t = rules.unified_type(t, value.type)
         return call.made(t, f"{name}({', '.join(converted(v, t).text for v in call.args)})")
 
-    return rule
+    return translate_call
 
 
 def integral_rule(name: str) -> Rule:
     """Returns the rule for math.floor etc.: in kernels the result is a float of the argument's type, as in
     numba.cuda; on the CPU it is an integer, as in Python."""
-    in_kernels = floating(name)
+    in_kernels = float_rule(name)
 
-    def rule(call):
+    def translate_call(call):
         if call.of.session.is_kernel:
             return in_kernels(call)
-        (value,) = call.numbers(1)
-        if is_whole(value.type):
+        (value,) = call.take_numbers(1)
+        if is_integral(value.type):
             return value
         return call.made(types.int64, f"int64({name}({value.text}))")
 
-    return rule
+    return translate_call
 
 
 def rule_of_several_results(name: str, *results: types.Type | None) -> Rule:
     """Returns the rule for a function of a float with several results. A result type of None stands for the
     argument's type."""
 
-    def rule(call):
-        (value,) = call.numbers(1)
+    def translate_call(call):
+        (value,) = call.take_numbers(1)
         call.check_real(value.type)
-        t = types.float64 if is_whole(value.type) else value.type
+        t = types.float64 if is_integral(value.type) else value.type
         made = types.Tuple([result or t for result in results])
         return call.made(made, f"{name}({converted(value, t).text})")
 
-    return rule
+    return translate_call
 
 
 def select_rule(*names: str) -> Rule:
     """Translates a selection between two values, both of which are computed."""
 
-    def rule(call):
+    def translate_call(call):
         test, a, b = call.take(*names)
-        test = call.of.as_truth(call.node, test)
+        test = call.of.value_as_condition(call.node, test)
         return call.of.choice(call.node, test, a, b, computes_both=True)
 
-    return rule
+    return translate_call
 
 
-def operation(op: type) -> Rule:
+def operation_rule(op: type) -> Rule:
     """Returns the rule for a function equivalent to an operator: operator.add, np.add."""
 
-    def rule(call):
+    def translate_call(call):
         if issubclass(op, ast.unaryop):
             found = arithmetic.unary(op, *call.take("x"))
             if found is None:
@@ -240,10 +240,10 @@ def operation(op: type) -> Rule:
             return call.of.compare(call.node, op, a, b)
         return call.of.binary(call.node, op, a, b)
 
-    return rule
+    return translate_call
 
 
-def intrinsic(
+def intrinsic_rule(
     text: str,
     result: Any = types.void,
     *parameters: Any,
@@ -257,14 +257,14 @@ def intrinsic(
     ``parameters``; None keeps a type.
     """
 
-    def rule(call):
+    def translate_call(call):
         if len(call.args) != len(parameters):
             call.fail(f"takes {len(parameters)} argument{'s' * (len(parameters) != 1)}")
         given = []
         for value, t in zip(call.args, parameters, strict=True):
             if not is_number(value.type):
                 call.fail(f"takes numbers, not {rules.describe_type(value.type)}")
-            if t is None or (is_whole(t) and not is_complex(value.type)):
+            if t is None or (is_integral(t) and not is_complex(value.type)):
                 given.append(value.text)
             else:
                 given.append(converted(value, t).text)
@@ -272,14 +272,14 @@ def intrinsic(
         of_c = t if cxx is None else cxx
         return call.made(t, text.format(*given), cxx=of_c, range=limits, calls=effect)
 
-    return rule
+    return translate_call
 
 
-def constant(value: Value) -> Rule:
+def constant_value(value: Value) -> Rule:
     return lambda call: number(value)
 
 
-def quoted(text: str) -> str:
+def string_literal(text: str) -> str:
     """Returns a string as a C++ literal."""
     for plain, escaped in (
         ("\\", "\\\\"),

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Container, Iterator
 from typing import Any
 
-from numbalite.python.values import Range, Value, full_range, is_whole
+from numbalite.python.values import Range, Value, full_range, is_integral
 
 _NOT: dict[type, type] = {
     ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq,
@@ -23,30 +23,30 @@ _MIRRORED: dict[type, type] = {
 _EXITS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 
 
-class Told:
+class ValueRanges:
     """The value range of each variable at the current statement, valid until the variable is assigned."""
 
     def __init__(self) -> None:
         self._known: list[tuple[str, Range]] = []
 
-    def add(self, of: Any, test: ast.expr, holds: bool) -> None:
+    def add_ranges(self, of: Any, test: ast.expr, holds: bool) -> None:
         """Adds the value ranges that follow from a test, for its true or its false branch."""
         self._known += _ranges_if(of, test, holds)
 
     def mark(self) -> int:
         return len(self._known)
 
-    def back(self, mark: int) -> None:
+    def restore(self, mark: int) -> None:
         """Removes the value ranges that were added after a saved state."""
         del self._known[mark:]
 
-    def forget(self, names: Container[str]) -> None:
+    def forget_ranges(self, names: Container[str]) -> None:
         """Removes the value ranges of variables that are assigned."""
         self._known = [("" if n in names else n, limits) for n, limits in self._known]
 
-    def narrowed(self, value: Value, name: str) -> Value:
+    def narrow_range(self, value: Value, name: str) -> Value:
         """Returns a variable's Value, with its range narrowed by the enclosing conditions."""
-        if not self._known or not is_whole(value.type) or value.is_constant:
+        if not self._known or not is_integral(value.type) or value.is_constant:
             return value
         low, high = value.range or full_range(value.type)
         for other, limits in self._known:
@@ -55,7 +55,7 @@ class Told:
         return value.replace(range=(low, high)) if low <= high else value
 
 
-def is_leaving(statement: ast.stmt) -> bool:
+def ends_control_flow(statement: ast.stmt) -> bool:
     """Returns whether the code after this ``if`` is reached only if its test is false."""
     return (
         isinstance(statement, ast.If)
@@ -83,7 +83,7 @@ def _ranges_if(of, test, holds) -> Iterator[tuple[str, Range]]:
 def _range_by_comparison(of, name, op, other):
     if not isinstance(name, ast.Name) or not of.is_local(name.id):
         return
-    limits, own = _range_of(of, other), _range_of(of, name)
+    limits, own = _range_of_operand(of, other), _range_of_operand(of, name)
     if limits is None or own is None:
         return
     low, high = limits
@@ -97,10 +97,10 @@ def _range_by_comparison(of, name, op, other):
         yield name.id, (own[0] + (low == own[0]), own[1] - (low == own[1]))
 
 
-def _range_of(of, node):
+def _range_of_operand(of, node):
     """Returns the range (lowest, highest) of a name or a number; None for any other expression."""
     plain = node.operand if isinstance(node, ast.UnaryOp) else node
     if not isinstance(plain, (ast.Name, ast.Constant)):
         return None
     value = of.value_if_known(node)
-    return value.range if value is not None and is_whole(value.type) else None
+    return value.range if value is not None and is_integral(value.type) else None

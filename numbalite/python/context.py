@@ -18,14 +18,14 @@ from numbalite.errors import PerformanceWarning, warn
 from numbalite.kernels import conversions, fault, results, targets
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.python import arithmetic, remedies, rules, slips, subscripts, ufuncs
-from numbalite.python.calls import spelled_function
-from numbalite.python.printing import text_of
+from numbalite.python.calls import function_text
+from numbalite.python.printing import commented_text
 from numbalite.python.problem import Problem, raise_for
 from numbalite.python.read import Function, is_python
-from numbalite.python.readonly import read_only
+from numbalite.python.readonly import read_only_parameters
 from numbalite.python.translate import Translator
-from numbalite.python.values import Known, Value, is_number, is_whole, number, tuple_of
-from numbalite.python.variables import NotYet
+from numbalite.python.values import CompileTimeType, Value, is_integral, is_number, number, tuple_of
+from numbalite.python.variables import TypeUnknown
 from numbalite.types import parameters
 
 _MAX_INSTANCES = 30
@@ -66,7 +66,7 @@ class Instance(DeviceFunction):
                 continue
             parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
             parts = parts if len(parts) == len(items) else [node.value] * len(items)
-            found.add(tuple(map(self._parameter, parts)))
+            found.add(tuple(map(self._parameter_index, parts)))
         chosen = tuple(
             -1 if not isinstance(t, types.Array)
             else column.pop() if len(column) == 1 and None not in column
@@ -75,7 +75,7 @@ class Instance(DeviceFunction):
         )  # fmt: skip
         return is_tuple, chosen, tuple(items)
 
-    def _parameter(self, node):
+    def _parameter_index(self, node):
         """Returns the index of the parameter that the expression reads, if the body never assigns the
         parameter; otherwise None."""
         names = self.function.parameters
@@ -109,7 +109,7 @@ class Closure(NamedTuple):
     free: tuple[ast.Name, ...]
 
 
-class Session:
+class CompilationContext:
     def __init__(
         self, definition_of: Any, definition: Any, debug: Any = False, is_kernel: bool = False
     ) -> None:
@@ -142,33 +142,33 @@ class Session:
         function = python.function
         try:
             translator = Translator(function, args, self, result)
-            return self._defined(python, translator)
+            return self._translated_definition(python, translator)
         except Problem as problem:
             raise_for(problem, python.name)
-        except NotYet as unknown:
+        except TypeUnknown as unknown:
             raise_for(_runaway_recursion(unknown), python.name)
 
-    def _defined(self, python, translator):
+    def _translated_definition(self, python, translator):
         function = translator.function
         made = translator.run()
-        text = text_of(made.lines, function.label, function.file, function.first_line)
-        self._warn(function, translator)
+        text = commented_text(made.lines, function.label, function.file, function.first_line)
+        self._warn_of_slips(function, translator)
         definition = Definition(
             python.name, made.parameters, text, capture.Scope(made.taken),
             qualname=python.qualname, module=python.module,
         )  # fmt: skip
         definition.members = []  # the C++ text contains the values of enum members
-        definition.read_only = read_only(translator.arguments, function.body)
+        definition.read_only = read_only_parameters(translator.arguments, function.body)
         definition.exceptions = self.exceptions
         definition.warnings = self.warnings
-        definition.variables = translator.variables.by_name()
+        definition.variables = translator.variables.types_by_name()
         definition.is_translated = True
-        definition.slips = tuple(slips.find(function))
+        definition.slips = tuple(slips.find_slips(function))
         return definition
 
     def instance(self, python: Any, args: Any, result: Any = None, given: Any = None) -> Instance:
         """Returns the device function of a Python function for a list of types and Values."""
-        args = tuple(a if isinstance(a, Value) else rules.stored(a) for a in args)
+        args = tuple(a if isinstance(a, Value) else rules.stored_type(a) for a in args)
         key = python, tuple((a.type, a.constant) if isinstance(a, Value) else a for a in args)
         instance = self._instances.get(key)
         if instance is None:
@@ -193,8 +193,8 @@ class Session:
                 "Pass arguments of the same types in each recursive call.",
             ).locate(python.function.place)
         try:
-            instance.finish(self._defined(python, instance.translator))
-        except NotYet:
+            instance.finish(self._translated_definition(python, instance.translator))
+        except TypeUnknown:
             if instance.result is None:
                 raise
         finally:
@@ -215,12 +215,12 @@ class Session:
             ]
         except Problem as problem:
             raise_for(problem, function.name)
-        except NotYet as unknown:
+        except TypeUnknown as unknown:
             raise_for(_runaway_recursion(unknown), function.name)
 
     # --- nested functions
 
-    def inner(
+    def nested_function(
         self, node: Any, outer: Function, free: tuple[ast.Name, ...], name: str | None
     ) -> Any:
         """Returns a nested function: a DeviceFunction, or a Closure if the nested function reads variables of
@@ -232,7 +232,7 @@ class Session:
                 outer.label,
                 outer.file,
                 lambda: outer.scope,
-                defaults=_written_defaults(node.args),
+                defaults=_literal_defaults(node.args),
             )
             function.name = name or function.name
             device = self.device_function(function)
@@ -257,18 +257,18 @@ class Session:
             keywords = {**keywords, **{name.id: of.value(name) for name in value.free}}
             value = value.function
         function = self._device_function(of, node, value, [*args, *keywords.values()])
-        args = self._ordered(of, node, function, args, keywords)
+        args = self._ordered_arguments(of, node, function, args, keywords)
         if function.definition.is_python:
             return self._call_python(of, node, function, args)
         return self._call_string(of, node, function, args)
 
-    def _check_reduced(self, of, node, args):
+    def _check_reduce_call(self, of, node, args):
         """Raises an error unless a ufunc's reduce method is called with a 1-D array."""
         if len(args) != 1 or getattr(args[0].type, "ndim", 0) != 1:
             given = ", ".join(rules.describe_type(value.type) for value in args)
             of.fail(
                 node,
-                f"{spelled_function(node, 'reduce')}: an array with one dimension is required, not {given or 'nothing'}",
+                f"{function_text(node, 'reduce')}: an array with one dimension is required, not {given or 'nothing'}",
                 "Write the loop over the others."
                 if any(getattr(value.type, "ndim", 0) > 1 for value in args)
                 else "",
@@ -283,18 +283,18 @@ class Session:
                 self._ufuncs[value] = ufuncs.device_function(value)
             if self._ufuncs[value] is not None:
                 return self._ufuncs[value]
-        reduction = ufuncs.reduction(value)
+        reduction = ufuncs.reduce_function(value)
         if reduction is not None:
-            self._check_reduced(of, node, args)
+            self._check_reduce_call(of, node, args)
             if value not in self._ufuncs:
                 self._ufuncs[value] = DeviceFunction(self._definition_of(reduction))
             return self._ufuncs[value]
-        if is_python(value) and not is_of_the_host(value, of.function.file):
-            return plain_function(value, self._definition_of)
-        name = spelled_function(node, getattr(value, "__name__", type(value).__name__))
+        if is_python(value) and not is_host_function(value, of.function.file):
+            return undecorated_function(value, self._definition_of)
+        name = function_text(node, getattr(value, "__name__", type(value).__name__))
         if getattr(type(value), "source_role", None) == "kernel":
             return self._as_device_function(of, node, value)
-        of.fail(node, f"{name} has no meaning in a kernel", remedies.of_function(value, node))
+        of.fail(node, f"{name} has no meaning in a kernel", remedies.function_remedy(value, node))
 
     def _as_device_function(self, of, node, kernel):
         """Returns the DeviceFunction of a kernel with a Python body, which can be called like a device function, as in
@@ -310,10 +310,10 @@ class Session:
             self._devices[definition.function] = DeviceFunction(definition)
         return self._devices[definition.function]
 
-    def _ordered(self, of, node, function, args, keywords):
+    def _ordered_arguments(self, of, node, function, args, keywords):
         names = function.definition.parameters
         if not names and (function.definition.is_python and (args or keywords)):
-            name = spelled_function(node, function.name)
+            name = function_text(node, function.name)
             of.fail(node, f"{name} has no parameters")
         if not names:
             return [*args, *keywords.values()]
@@ -322,7 +322,7 @@ class Session:
         most = names.index(rest) if rest else len(names)
         args, more = args[:most], args[most:]
         if more and not rest:
-            name = spelled_function(node, function.name)
+            name = function_text(node, function.name)
             of.fail(node, f"{name} has {_parameters(len(names))}, not {most + len(more)}")
         for name in names[len(args) :]:
             if name == rest:
@@ -330,20 +330,23 @@ class Session:
             elif name in keywords:
                 args.append(keywords.pop(name))
             elif name in defaults:
-                args.append(_default(of, node, f"{function.name}_{name}", defaults[name]))
+                args.append(_default_argument(of, node, f"{function.name}_{name}", defaults[name]))
             else:
-                called = spelled_function(node, function.name)
+                called = function_text(node, function.name)
                 of.fail(node, f"{called}: the argument {name!r} is missing")
         if keywords:
-            called = spelled_function(node, function.name)
+            called = function_text(node, function.name)
             of.fail(node, f"{called} has no parameter {next(iter(keywords))!r}")
         return args
 
     def _call_python(self, of, node, function, args):
-        wanted, result = _declared(of, node, function, [rules.stored(a.type) for a in args])
+        wanted, result = _declared_types(
+            of, node, function, [rules.stored_type(a.type) for a in args]
+        )
         if not function.signatures:
             wanted = [
-                a if isinstance(a.type, Known) else t for a, t in zip(args, wanted, strict=True)
+                a if isinstance(a.type, CompileTimeType) else t
+                for a, t in zip(args, wanted, strict=True)
             ]
         try:
             instance = self._instance_for(function, args, wanted, result)
@@ -352,10 +355,10 @@ class Session:
                 problem.notes.append((of.function.place(node), f"{function.name} is called here"))
             raise
         if instance.result is None:
-            raise NotYet(node)
+            raise TypeUnknown(node)
         passed = [a for a, t in zip(args, instance.args, strict=True) if not isinstance(t, Value)]
         wanted = [t for t in instance.args if not isinstance(t, Value)]
-        return self._called(of, node, function, instance, passed, wanted, instance.result)
+        return self._called_value(of, node, function, instance, passed, wanted, instance.result)
 
     def _instance_for(self, function, args, wanted, result):
         """Returns the Instance for a call. Integer literals are passed as variables if possible. If the
@@ -373,11 +376,11 @@ class Session:
         return self.instance(function.definition, literal, result, function)
 
     def _call_string(self, of, node, function, args):
-        given = [rules.stored(a.type) for a in args]
-        wanted, result = _declared(of, node, function, given)
+        given = [rules.stored_type(a.type) for a in args]
+        wanted, result = _declared_types(of, node, function, given)
         if result is None:
             result = self._result_of_string(of, node, function, wanted)
-        return self._called(of, node, function, function, args, wanted, result)
+        return self._called_value(of, node, function, function, args, wanted, result)
 
     def _result_of_string(self, of, node, function, args):
         """Returns the result type of a C++ function, which the compiler determines."""
@@ -390,14 +393,14 @@ class Session:
             self._results[key] = known
         return known
 
-    def _called(self, of, node, function, taken, args, wanted, result):
+    def _called_value(self, of, node, function, taken, args, wanted, result):
         texts = []
         for value, t in zip(args, wanted, strict=True):
             if is_number(t) and is_number(value.type):
                 texts.append(arithmetic.converted(value, t).text)
             else:
                 texts.append(subscripts.as_view(value).text)
-        name = of.take(_name_without_template(function.name), taken)
+        name = of.define_name(_name_without_template(function.name), taken)
         return Value(result, f"{name}({', '.join(texts)})", calls=True)
 
     # --- warnings
@@ -405,7 +408,7 @@ class Session:
     def note_double(self, function: Function, node: ast.AST) -> None:
         self._doubles.setdefault(function, node)
 
-    def _warn(self, function, translator):
+    def _warn_of_slips(self, function, translator):
         if any(map(_has_double, translator.arguments.values())):
             return
         node = self._doubles.get(function)
@@ -421,7 +424,7 @@ class Session:
         place = function.place(node)
         message = (
             f"{place}: {function.name} {what} in float64, because {reason}: write {advice} for float32 "
-            f"arithmetic, which is much faster on most GPUs\n{place.shown()}"
+            f"arithmetic, which is much faster on most GPUs\n{place.caret_lines()}"
         )
         self.warnings.append((function, message))
         if function not in warned:
@@ -429,7 +432,7 @@ class Session:
             warn(message, PerformanceWarning)
 
 
-def _written_defaults(args):
+def _literal_defaults(args):
     """Returns the default arguments of a nested function, if they are literal numbers."""
     named = [*args.posonlyargs, *args.args]
     given = dict(
@@ -443,7 +446,7 @@ def _written_defaults(args):
     return found
 
 
-def is_of_the_host(function: Any, caller: str) -> bool:
+def is_host_function(function: Any, caller: str) -> bool:
     """Returns whether a function is a Python function of NumPy or numbalite that is written for the host.
     Host functions of numbalite are allowed in numbalite's own kernels."""
     file = os.path.abspath(function.__code__.co_filename)
@@ -460,7 +463,7 @@ def _parameters(count):
     return f"{count} parameter{'s' * (count != 1)}"
 
 
-def _default(of, node, name, value):
+def _default_argument(of, node, name, value):
     if type(value) in (bool, int, float) and capture.constant_type(value) is not None:
         return number(value)
     return of.captured(node, name, value)
@@ -493,9 +496,9 @@ def _as_literal(value: Value) -> Value | None:
     constants, and tuples of integer constants."""
     if not value.is_constant:
         return None
-    if isinstance(value.type, types.Tuple) and all(map(is_whole, value.type.types)):
+    if isinstance(value.type, types.Tuple) and all(map(is_integral, value.type.types)):
         return tuple_of(map(number, value.constant)).replace(type=value.type)
-    return number(value.constant).replace(type=value.type) if is_whole(value.type) else None
+    return number(value.constant).replace(type=value.type) if is_integral(value.type) else None
 
 
 _plain_functions: dict = {}
@@ -503,7 +506,7 @@ warned: set[Function] = set()
 """Functions whose warning this process has issued."""
 
 
-def plain_function(function: Any, definition_of: Any) -> DeviceFunction:
+def undecorated_function(function: Any, definition_of: Any) -> DeviceFunction:
     """Returns the device function of an undecorated Python function."""
     found = _plain_functions.get(function)
     if found is None:
@@ -523,7 +526,7 @@ def _name_without_template(name):
     return name.partition("<")[0].rpartition("::")[2].strip()
 
 
-def _declared(of, node, function, given):
+def _declared_types(of, node, function, given):
     """Returns (argument types, return type) of the declared signature that matches the argument types.
     Without declared signatures, returns the argument types."""
     if not function.signatures:

@@ -34,9 +34,9 @@ class Blocks:
         self._in_expressions: set[ast.AST] = set()
         """Targets of :=, which declare nothing."""
         self._count = 0
-        self._enter(body, ())
+        self._enter_block(body, ())
 
-    def _enter(self, body, outer):
+    def _enter_block(self, body, outer):
         block = self._count
         self._count += 1
         for number, statement in enumerate(body):
@@ -46,25 +46,25 @@ class Blocks:
                 inner = getattr(statement, field, None)
                 if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
                     first = self._count
-                    self._enter(inner, path)
+                    self._enter_block(inner, path)
                     if field == "body" and isinstance(statement, ast.For):
-                        self._note(statement.target, (*path, (first, -1)))
-            for child in tree.children(statement):
+                        self._record_positions(statement.target, (*path, (first, -1)))
+            for child in tree.child_nodes(statement):
                 if not isinstance(child, ast.stmt) and child is not getattr(
                     statement, "target", None
                 ):
-                    self._note(child, path)
+                    self._record_positions(child, path)
             if not isinstance(statement, ast.For) and hasattr(statement, "target"):
-                self._note(statement.target, path)
+                self._record_positions(statement.target, path)
 
-    def _note(self, node, path):
-        for part in tree.walk(node):
+    def _record_positions(self, node, path):
+        for part in tree.walk_nodes(node):
             if isinstance(part, ast.Name):
                 self.paths[part] = path
             elif isinstance(part, ast.NamedExpr):
                 self._in_expressions.add(part.target)
 
-    def place(self, definitions: Any, uses: Any, loops: Any) -> Place:
+    def declaration_position(self, definitions: Any, uses: Any, loops: Any) -> Place:
         """Selects the position of a variable's declaration from the nodes of its definitions and uses.
         ``loops`` carry the variable's value from one iteration to the next."""
         nodes = [*definitions, *uses]

@@ -14,9 +14,9 @@ from numbalite.cxx.definition import Definition
 from numbalite.cxx.linemap import Text
 from numbalite.python import rules, tree
 from numbalite.python.cachekey import Contents, Uncacheable
-from numbalite.python.context import Instance, Session
+from numbalite.python.context import CompilationContext, Instance
 from numbalite.python.problem import Problem, raise_for
-from numbalite.python.read import Function, read, refuse_variadic, reread
+from numbalite.python.read import Function, read_function, rebuild_function, refuse_variadic
 
 
 class PythonDefinition(Definition):
@@ -41,7 +41,7 @@ class PythonDefinition(Definition):
         self.rest = function.rest
         self.qualname = qualname or self.name
         self.module = module or "__main__"
-        self.names = _names(function)
+        self.names = _used_names(function)
         self.doc = doc
         first, last = function.first_line, function.node.end_lineno
         lines = [linecache.getline(function.file, n).rstrip("\n") for n in range(first, last + 1)]
@@ -68,36 +68,36 @@ class PythonDefinition(Definition):
 
     @property
     def waits_for_grid(self) -> bool:
-        nodes = tree.walk(self.function.node)
+        nodes = tree.walk_nodes(self.function.node)
         return any(isinstance(n, ast.Attribute) and n.attr == "this_grid" for n in nodes)
 
     def typed(self, args: Any, debug: Any = False) -> Definition:
         """Returns the C++ text of the kernel's body for a list of argument types."""
-        session = Session(definition_of, PythonDefinition, debug, is_kernel=True)
+        session = CompilationContext(definition_of, PythonDefinition, debug, is_kernel=True)
         return session.definition(self, args, types.void)
 
     def contents(self, args: Any, options: Any) -> tuple | None:
         found = Contents(definition_of)
         try:
-            return found.of_kernel(self.function, args, options), found
+            return found.kernel_key(self.function, args, options), found
         except Uncacheable:
             return None
 
     def device_contents(self, function: Any, lists: Any, options: Any, caller: str) -> tuple | None:
         found = Contents(definition_of)
         try:
-            return found.of_device(function, lists, options, caller), found
+            return found.device_key(function, lists, options, caller), found
         except Uncacheable:
             return None
 
     def instances(self, function: Any) -> list:
         """Returns the DeviceFunction of the Python body, with one C++ text for each signature."""
-        return Session(definition_of, PythonDefinition).instances(function)
+        return CompilationContext(definition_of, PythonDefinition).instances(function)
 
     def returned(self, functions: Any, args: Any) -> tuple | None:
         """Returns the description of a CPU function's array results, in the form of Instance.returned.
         ``functions`` are device functions, one of which is the function's instance."""
-        wanted = tuple(map(rules.stored, args))
+        wanted = tuple(map(rules.stored_type, args))
         for instance in functions:
             if isinstance(instance, Instance) and instance.function is self.function:
                 if instance.args == wanted:
@@ -115,7 +115,7 @@ class PythonDefinition(Definition):
     def frozen(self) -> PythonDefinition:
         scope = self.scope
         found = {name: scope.get(name) for name in self.names if scope.find(name)[0]}
-        function = reread(self.text.value, self.name, self.text.label, self.function.file,
+        function = rebuild_function(self.text.value, self.name, self.text.label, self.function.file,
                           self.function.first_line, found, self.defaults)  # fmt: skip
         return PythonDefinition(function, qualname=self.qualname, module=self.module, doc=self.doc)
 
@@ -126,23 +126,25 @@ class PythonDefinition(Definition):
     def __reduce__(self) -> Any:
         values = {}
         for name, value in self.frozen().scope.locals.items():
-            values[name] = _Module(value.__name__) if isinstance(value, ModuleType) else value
+            values[name] = (
+                _PickledModule(value.__name__) if isinstance(value, ModuleType) else value
+            )
         origin = (self.text.value, self.name, self.text.label, self.function.file)
         return _unpickle, (*origin, self.function.first_line, values, self.defaults, self.qualname,
                            self.module, self.doc)  # fmt: skip
 
 
-def _names(function):
+def _used_names(function):
     """Returns {name that a Function reads from the Python scope: how the name is used}."""
     found = {}
-    for node in tree.walk(function.node):
+    for node in tree.walk_nodes(function.node):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if node.id not in function.parameters:
                 found[node.id] = {"call"}
     return found
 
 
-class _Module:
+class _PickledModule:
     """The picklable form of a module of the Python scope."""
 
     def __init__(self, name):
@@ -155,8 +157,8 @@ class _Module:
 
 
 def _unpickle(text, name, label, file, first, values, defaults, qualname, module, doc):
-    values = {n: v.found() if isinstance(v, _Module) else v for n, v in values.items()}
-    function = reread(text, name, label, file, first, values, defaults)
+    values = {n: v.found() if isinstance(v, _PickledModule) else v for n, v in values.items()}
+    function = rebuild_function(text, name, label, file, first, values, defaults)
     return PythonDefinition(function, qualname=qualname, module=module, doc=doc)
 
 
@@ -166,7 +168,7 @@ def definition_of(function: Any, is_fixed: bool = False) -> PythonDefinition:
     ``is_fixed``: the function must have a fixed number of arguments, because not only kernels call it.
     """
     try:
-        found = read(function)
+        found = read_function(function)
         if is_fixed:
             refuse_variadic(found, "vararg")
         return PythonDefinition(

@@ -11,7 +11,7 @@ import ast
 from typing import Any, NamedTuple
 
 from numbalite import types
-from numbalite.python.values import Value, is_whole
+from numbalite.python.values import Value, is_integral
 
 
 class Cause(NamedTuple):
@@ -37,7 +37,7 @@ class Doubles:
         self._assigned: dict[str, set] = {}
         """Variable -> (the loop or None, the type) of its assignments so far."""
 
-    def note(self, node: Any, left: Value, right: Value) -> None:
+    def note_operation(self, node: Any, left: Value, right: Value) -> None:
         """Records an operation whose result is a float64."""
         loop = self._loops.get(node)
         if loop is None or loop in self._mixed:
@@ -50,7 +50,7 @@ class Doubles:
                 if cause is not None:
                     self._mixed[loop] = cause
                 return
-            if isinstance(first, ast.Name) and is_whole(other.type):
+            if isinstance(first, ast.Name) and is_integral(other.type):
                 cause = self._cause_of(node, other, other_node)
                 self._by_integer.setdefault((loop, first.id), cause)
             first, second = second, first
@@ -68,7 +68,7 @@ class Doubles:
         if types.float32 not in others:
             return
         if number is not None:
-            self._mixed.setdefault(loop, _of_number(statement.value, number))
+            self._mixed.setdefault(loop, _number_cause(statement.value, number))
         elif (loop, target.id) in self._by_integer and before == {types.float32}:
             self._mixed.setdefault(loop, self._by_integer[loop, target.id])
 
@@ -82,7 +82,7 @@ class Doubles:
 
     def _cause_of(self, node, other, other_node):
         text = ast.unparse(other_node)
-        if is_whole(other.type):
+        if is_integral(other.type):
             made = ast.unparse(node) if isinstance(node, ast.BinOp) else text
             return Cause(
                 node, f"{made} is of float32 and {other.type}, which gives a float64",
@@ -92,7 +92,7 @@ class Doubles:
             return None
         number = _first_constant(other_node)
         if number is not None:
-            return _of_number(other_node, number)
+            return _number_cause(other_node, number)
         if not isinstance(other_node, ast.Name):
             return None
         first = _first_number(self._function, other_node.id)
@@ -107,7 +107,7 @@ class Doubles:
         return None
 
 
-def _of_number(node, number):
+def _number_cause(node, number):
     text = ast.unparse(number)
     return Cause(node, f"{text} is no float32", f"float32({text})")
 

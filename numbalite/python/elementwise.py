@@ -8,7 +8,7 @@ import numpy as np
 from numbalite import types
 from numbalite.python import subscripts
 from numbalite.python.arithmetic import converted
-from numbalite.python.calls import Call, Rule, spelled
+from numbalite.python.calls import Call, Rule, type_text
 from numbalite.python.rules import describe_type
 from numbalite.python.values import Value, is_complex, is_number
 
@@ -19,7 +19,7 @@ def is_array(value: Value) -> bool:
     return isinstance(value.type, types.Array) and value.type.ndim > 0
 
 
-def applied(call: Call, ufunc: np.ufunc, rule: Rule) -> Value:
+def apply_ufunc(call: Call, ufunc: np.ufunc, rule: Rule) -> Value:
     """Returns the Value of a call of a ufunc that has an element rule."""
     inputs, outputs = call.args[: ufunc.nin], call.args[ufunc.nin :]
     outputs += [value for name, value in call.keywords.items() if name == "out"]
@@ -41,12 +41,12 @@ def applied(call: Call, ufunc: np.ufunc, rule: Rule) -> Value:
     result = value.text
     arrays = {n: v for n, v in names.items() if is_array(v)}
     if not arrays:
-        return call.made(types.void, f"py::fill({_view(out)}, {result})", calls=True)
-    heads = ", ".join(f"{spelled(v.type.dtype)} {n}" for n, v in arrays.items())
-    given = ", ".join(map(_view, arrays.values()))
-    text = f"py::each({_view(out)}, [&]({heads}) {{ return {result}; }}, {given})"
+        return call.made(types.void, f"py::fill({_array_view(out)}, {result})", calls=True)
+    heads = ", ".join(f"{type_text(v.type.dtype)} {n}" for n, v in arrays.items())
+    given = ", ".join(map(_array_view, arrays.values()))
+    text = f"py::each({_array_view(out)}, [&]({heads}) {{ return {result}; }}, {given})"
     return call.made(types.void, text, calls=True)
 
 
-def _view(value):
+def _array_view(value):
     return subscripts.as_view(value).text

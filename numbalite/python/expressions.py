@@ -27,11 +27,11 @@ from numbalite.python import (
     subscripts,
     times,
 )
-from numbalite.python.calls import Call, spelled
-from numbalite.python.conditions import Told
+from numbalite.python.calls import Call, type_text
+from numbalite.python.conditions import ValueRanges
 from numbalite.python.problem import Problem
-from numbalite.python.read import lookup
-from numbalite.python.rules import describe_type, unified
+from numbalite.python.read import lookup_name
+from numbalite.python.rules import describe_type, unified_type
 from numbalite.python.values import (
     AND,
     CHOICE,
@@ -39,15 +39,15 @@ from numbalite.python.values import (
     OR,
     PRIMARY,
     UNARY,
-    Fixed,
-    Known,
+    CompileTimeType,
+    FixedArray,
     Value,
     is_complex,
+    is_integral,
     is_number,
-    is_whole,
     number,
-    range_of_both,
     tuple_of,
+    union_of_ranges,
 )
 from numbalite.types.inkernel import Word
 
@@ -77,7 +77,7 @@ class Expressions:
         """The names of the Python scope that the text uses: the name in C++ -> the value."""
         self.headers: set[str] = set()
         """Headers of the toolkit that the text needs."""
-        self.told = Told()
+        self.told = ValueRanges()
         """Facts about variables that follow from enclosing conditions."""
 
     # --- methods of the derived class
@@ -85,11 +85,11 @@ class Expressions:
     def is_local(self, name: str) -> bool:
         raise NotImplementedError
 
-    def is_said(self, name: str) -> bool:
+    def is_used_name(self, name: str) -> bool:
         """Returns whether the C++ text already uses the name."""
         raise NotImplementedError
 
-    def fresh(self, base: str) -> str:
+    def unused_name(self, base: str) -> str:
         """Returns a C++ name that the text does not use yet."""
         raise NotImplementedError
 
@@ -130,7 +130,7 @@ class Expressions:
             return Value(types.Empty(), "none_type()", constant=None)
         if isinstance(node.value, (bool, int, float, complex)):
             return self._integer(node, node.value)
-        return Value(Known(node.value), constant=node.value)
+        return Value(CompileTimeType(node.value), constant=node.value)
 
     def _integer(self, node, value):
         try:
@@ -140,8 +140,8 @@ class Expressions:
 
     def _name(self, node):
         if self.is_local(node.id):
-            return self.told.narrowed(self.variable(node), node.id)
-        found, value = lookup(self.scope, node.id)
+            return self.told.narrow_range(self.variable(node), node.id)
+        found, value = lookup_name(self.scope, node.id)
         if not found:
             remedy = remedies.similar_name(node.id, [*self.scope.locals, *self.scope.globals])
             self.fail(node, f"the name {node.id!r} is not defined", remedy)
@@ -150,7 +150,7 @@ class Expressions:
     def captured(self, node: ast.AST, name: str, value: Any) -> Value:
         """Returns the Value of a name of the Python scope, whose name in C++ is ``name``."""
         if isinstance(value, np.ndarray) and value.ndim > 0:
-            return self._captured_array(node, name, value)
+            return self._constant_memory_array(node, name, value)
         if hasattr(value, "__cuda_array_interface__") and not isinstance(value, type):
             return self._captured_device_array(node, name, value)
         if isinstance(value, Enum) and not isinstance(value, int):
@@ -163,18 +163,18 @@ class Expressions:
         if semantic is None:
             if value is None:
                 return Value(types.Empty(), "none_type()", constant=None)
-            return Value(Known(value), constant=value)
+            return Value(CompileTimeType(value), constant=value)
         if isinstance(value, tuple):
-            items = tuple(_literal(item) for item in value)
+            items = tuple(_literal_text(item) for item in value)
             made = tuple_of(items)
-            return made.replace(type=semantic, text=self.take(name, value), constant=value)
+            return made.replace(type=semantic, text=self.define_name(name, value), constant=value)
         known_value = value[()] if isinstance(value, np.ndarray) else value
-        text = self.take(name, known_value)
+        text = self.define_name(name, known_value)
         cxx = capture.constant_type(known_value)
-        limits = (int(known_value), int(known_value)) if is_whole(semantic) else None
+        limits = (int(known_value), int(known_value)) if is_integral(semantic) else None
         return Value(semantic, text, PRIMARY, cxx, limits, known_value)
 
-    def _captured_array(self, node, name, value):
+    def _constant_memory_array(self, node, name, value):
         try:
             element = types.from_dtype(value.dtype)
         except TypeError as problem:
@@ -182,23 +182,25 @@ class Expressions:
         trial = capture.capture({name: {"value"}}, capture.Scope({name: value}))
         if trial.refused:
             self.fail(node, trial.refused[name])
-        return Value(Fixed(element, value.shape, "captured", True), self.take(name, value))
+        return Value(
+            FixedArray(element, value.shape, "captured", True), self.define_name(name, value)
+        )
 
     def _captured_device_array(self, node, name, value):
         try:
             t = types.typeof(value)
         except TypeError as problem:
             self.fail(node, f"{name} is an array that kernels cannot use: {problem}")
-        text = self.take(name, value)
+        text = self.define_name(name, value)
         return Value(t, text if t.ndim else f"{text}[0]", loads=True)
 
-    def take(self, name: str, value: Any) -> str:
+    def define_name(self, name: str, value: Any) -> str:
         """Returns the C++ name of a value of the Python scope, which the source builder defines."""
         wanted, count = reserved.avoid_reserved(capture.ascii_name(name)), 1
         free = wanted
-        while (free in self.taken and not _is_same_value(self.taken[free], value)) or self.is_said(
-            free
-        ):
+        while (
+            free in self.taken and not _is_same_value(self.taken[free], value)
+        ) or self.is_used_name(free):
             count += 1
             free = f"{wanted}_{count}"
         self.taken[free] = value
@@ -207,42 +209,46 @@ class Expressions:
     def _attribute(self, node):
         if node.attr == "value" and isinstance(node.value, ast.Attribute):
             owner = self.value(node.value.value)
-            if isinstance(owner.type, Known) and isinstance(owner.type.value, EnumMeta):
+            if isinstance(owner.type, CompileTimeType) and isinstance(owner.type.value, EnumMeta):
                 return self._value_of_member(node, owner.type.value)
         base = self.value(node.value)
-        if isinstance(base.type, Known):
-            return self._member(node, base.type.value)
-        rule = builtins.attribute(base.type, node.attr)
+        if isinstance(base.type, CompileTimeType):
+            return self._member_value(node, base.type.value)
+        rule = builtins.attribute_rule(base.type, node.attr)
         if rule is not None:
-            return rule(Call(self, node, node.attr, [subscripts.element(base)]))
+            return rule(Call(self, node, node.attr, [subscripts.scalar_element(base)]))
         self.fail(
             node, f"{describe_type(base.type)} has no attribute {node.attr!r} in a kernel",
-            remedies.similar_name(node.attr, builtins.attributes(base.type)) or remedies.of_method(node.attr, node.value),
+            remedies.similar_name(node.attr, builtins.attribute_names(base.type)) or remedies.method_remedy(node.attr, node.value),
         )  # fmt: skip
 
-    def _member(self, node, owner):
+    def _member_value(self, node, owner):
         if isinstance(owner, types.Scalar) and node.attr == "type":
-            return Value(Known(owner), constant=owner)
+            return Value(CompileTimeType(owner), constant=owner)
         try:
             value = getattr(owner, node.attr)
         except AttributeError as problem:
-            remedy = remedies.similar_name(node.attr, remedies.names_of(owner))
+            remedy = remedies.similar_name(node.attr, remedies.attribute_names(owner))
             self.fail(node, str(problem) or f"{owner!r} has no {node.attr!r}", remedy)
-        rule = builtins.builtin_value(value)
+        rule = builtins.builtin_value_rule(value)
         if rule is not None:
             return rule(Call(self, node, node.attr, []))
         name = node.attr
         if isinstance(owner, python_types.ModuleType) or isinstance(node.value, ast.Name):
             name = f"{ast.unparse(node.value)}_{node.attr}".replace(".", "_")
-        if isinstance(value, (float, int)) and not isinstance(value, Enum) and _is_plain(owner):
+        if (
+            isinstance(value, (float, int))
+            and not isinstance(value, Enum)
+            and _is_constants_module(owner)
+        ):
             return number(value)
         return self.captured(node, name, value)
 
     def _subscript(self, node):
         base = self.value(node.value)
-        if isinstance(base.type, Known) and isinstance(base.type.value, EnumMeta):
+        if isinstance(base.type, CompileTimeType) and isinstance(base.type.value, EnumMeta):
             return self._enum_member(node, base.type.value)
-        return subscripts.load(self, node, base, subscripts.indices(self, node.slice))
+        return subscripts.load_item(self, node, base, subscripts.subscript_items(self, node.slice))
 
     def _enum_member(self, node, members):
         """``Color["red"]``"""
@@ -258,7 +264,7 @@ class Expressions:
             self.fail(node, f"{members.__name__} has no such member")
         return self.captured(node, f"{members.__name__}_{name}_value", members[name].value)
 
-    def _slice(self, node):
+    def _slice_expression(self, node):
         self.fail(node, "a slice stands in brackets behind an array")
 
     def _tuple(self, node):
@@ -267,7 +273,7 @@ class Expressions:
             if isinstance(item, ast.Starred):
                 items += self.items(item, self.value(item.value))
             else:
-                items.append(subscripts.known_element(self.value(item)))
+                items.append(subscripts.constant_element(self.value(item)))
         return tuple_of(items)
 
     def items(self, node: ast.AST, value: Value) -> tuple[Value, ...]:
@@ -277,14 +283,14 @@ class Expressions:
         if not isinstance(value.type, types.Tuple):
             self.fail(node, f"{describe_type(value.type)} is no tuple")
         if value.is_constant:
-            return tuple(map(_literal, value.constant))
+            return tuple(map(_literal_text, value.constant))
         return tuple(
             Value(t, f"get<{i}>({value.text})", cxx=t, calls=value.calls, loads=value.loads)
             for i, t in enumerate(value.type.types)
         )
 
     def _binop(self, node):
-        value = literals.folded(node)
+        value = literals.evaluate_constant(node)
         if value is not None:
             return self._integer(node, value)
         left, right = self.value(node.left), self.value(node.right)
@@ -297,27 +303,27 @@ class Expressions:
             and isinstance(right.type, types.Tuple)
         ):
             return tuple_of((*self.items(node, left), *self.items(node, right)))
-        left, right = map(subscripts.element, (left, right))
+        left, right = map(subscripts.scalar_element, (left, right))
         found = _arithmetic_of(left, right).binary(op, left, right)
         if found is None:
             symbol = arithmetic.SYMBOLS.get(op, "@")
             self.fail(
                 node, f"{describe_type(left.type)} {symbol} {describe_type(right.type)} has no meaning in a kernel",
-                remedies.of_arrays(left, right),
+                remedies.array_operation_remedy(left, right),
             )  # fmt: skip
         return found
 
     def _unaryop(self, node):
         if isinstance(node.op, ast.Not):
-            operand = self.truth(node.operand)
+            operand = self.condition_value(node.operand)
             if operand.is_constant:
                 return number(not operand.constant)
-            return Value(types.boolean, f"!{operand.at(UNARY)}", UNARY, calls=operand.calls,
+            return Value(types.boolean, f"!{operand.text_at(UNARY)}", UNARY, calls=operand.calls,
                          loads=operand.loads)  # fmt: skip
-        value = literals.folded(node)
+        value = literals.evaluate_constant(node)
         if value is not None:
             return self._integer(node, value)
-        operand = subscripts.element(self.value(node.operand))
+        operand = subscripts.scalar_element(self.value(node.operand))
         found = _arithmetic_of(operand).unary(type(node.op), operand)
         if found is None:
             self.fail(node, f"the operator has no meaning for {describe_type(operand.type)}")
@@ -325,28 +331,28 @@ class Expressions:
 
     # --- truth values
 
-    def truth(self, node: ast.expr) -> Value:
+    def condition_value(self, node: ast.expr) -> Value:
         """Returns the Value of an expression as a condition. Numbers need no conversion: Python and C++ agree
         on their truth values."""
         if isinstance(node, ast.BoolOp):
-            return self.joined(node, self._until_decided(node, self.truth))
-        return self.as_truth(node, self.value(node))
+            return self.join_conditions(node, self._undecided_operands(node, self.condition_value))
+        return self.value_as_condition(node, self.value(node))
 
-    def as_truth(self, node: ast.AST, value: Value) -> Value:
-        value = subscripts.element(value)
+    def value_as_condition(self, node: ast.AST, value: Value) -> Value:
+        value = subscripts.scalar_element(value)
         if value.is_constant:
             return number(bool(value.constant))
         if is_complex(value.type):
-            return value.replace(type=types.boolean, text=f"{value.at(41)} != 0", precedence=40,
+            return value.replace(type=types.boolean, text=f"{value.text_at(41)} != 0", precedence=40,
                                  cxx=types.boolean, range=(0, 1))  # fmt: skip
         if is_number(value.type):
             return value.replace(type=types.boolean, range=(0, 1))
         if isinstance(value.type, types.Tuple):
             return number(len(value.type) > 0)
         self.fail(node, f"{describe_type(value.type)} is neither true nor false in a kernel",
-                  remedies.of_arrays(value))  # fmt: skip
+                  remedies.array_operation_remedy(value))  # fmt: skip
 
-    def _until_decided(self, node, value_of) -> list[Value]:
+    def _undecided_operands(self, node, value_of) -> list[Value]:
         """Returns the Values of the operands of ``and`` and ``or``, up to the first operand that is decided
         at compile time, as in ``x is None or x[0] > 1``."""
         values, is_and, before = [], isinstance(node.op, ast.And), self.told.mark()
@@ -354,19 +360,19 @@ class Expressions:
             values.append(value_of(item))
             if values[-1].is_constant and bool(values[-1].constant) is not is_and:
                 break
-            self.told.add(self, item, is_and)
-        self.told.back(before)
+            self.told.add_ranges(self, item, is_and)
+        self.told.restore(before)
         return values
 
-    def knowing(self, test: ast.expr, holds: bool, node: ast.expr) -> Value:
+    def value_under_condition(self, test: ast.expr, holds: bool, node: ast.expr) -> Value:
         """Returns the Value of an expression that is evaluated only for one outcome of a condition."""
         before = self.told.mark()
-        self.told.add(self, test, holds)
+        self.told.add_ranges(self, test, holds)
         value = self.value(node)
-        self.told.back(before)
+        self.told.restore(before)
         return value
 
-    def joined(self, node: Any, values: Any) -> Value:
+    def join_conditions(self, node: Any, values: Any) -> Value:
         """``and`` and ``or`` of conditions."""
         is_and = isinstance(node.op, ast.And)
         parts = []
@@ -384,31 +390,33 @@ class Expressions:
         level, symbol = (AND, " && ") if is_and else (OR, " || ")
         # g++ warns without parentheses around && in ||.
         inner = AND if is_and else AND + 1
-        text = symbol.join(part.at(inner if not is_and else AND) for part in parts)
+        text = symbol.join(part.text_at(inner if not is_and else AND) for part in parts)
         return Value(types.boolean, text, level, calls=any(p.calls for p in parts),
                      loads=any(p.loads for p in parts))  # fmt: skip
 
     def _boolop(self, node):
-        values = self._until_decided(node, self.value)
+        values = self._undecided_operands(node, self.value)
         if all(value.type is types.boolean for value in values):
-            return self.joined(node, values)
+            return self.join_conditions(node, values)
         *front, result = values
         items = node.values[: len(front)]
         for value, item in zip(reversed(front), reversed(items), strict=True):
-            result = self._use_once(value, functools.partial(self._decided, node, item, result))
+            result = self._store_if_call(
+                value, functools.partial(self._decided_boolop, node, item, result)
+            )
         return result
 
-    def _decided(self, node, item, rest, value):
+    def _decided_boolop(self, node, item, rest, value):
         """Translates ``value and rest`` or ``value or rest``."""
         first, second = (rest, value) if isinstance(node.op, ast.And) else (value, rest)
-        return self.choice(node, self.as_truth(item, value), first, second)
+        return self.choice(node, self.value_as_condition(item, value), first, second)
 
-    def _use_once(self, value, use) -> Value:
+    def _store_if_call(self, value, use) -> Value:
         """Calls `use` with a value whose C++ text is written more than once. A value whose text contains a
         call is stored in a variable."""
         if not value.calls:
             return use(value)
-        name = self.fresh("once")
+        name = self.unused_name("once")
         made = use(value.replace(text=name, precedence=PRIMARY, calls=False, loads=False))
         return made.replace(
             text=f"[&] {{ const auto {name} = {value.text}; return {made.text}; }}()",
@@ -416,10 +424,13 @@ class Expressions:
         )  # fmt: skip
 
     def _ifexp(self, node):
-        test = self.truth(node.test)
+        test = self.condition_value(node.test)
         if test.is_constant:
             return self.value(node.body if test.constant else node.orelse)
-        a, b = self.knowing(node.test, True, node.body), self.knowing(node.test, False, node.orelse)
+        a, b = (
+            self.value_under_condition(node.test, True, node.body),
+            self.value_under_condition(node.test, False, node.orelse),
+        )
         return self.choice(node, test, a, b)
 
     def choice(
@@ -427,25 +438,28 @@ class Expressions:
     ) -> Value:
         if test.is_constant:
             return a if test.constant else b
-        a, b = map(subscripts.element, (a, b))
-        t = unified(a.type, b.type)
+        a, b = map(subscripts.scalar_element, (a, b))
+        t = unified_type(a.type, b.type)
         if t is None:
             self.fail(
                 node,
                 f"the value is {describe_type(a.type)} or {describe_type(b.type)}, which are no one type",
             )
-        limits = range_of_both(a.range, b.range) if is_whole(t) else None
+        limits = union_of_ranges(a.range, b.range) if is_integral(t) else None
         cxx = t
         if is_number(t):
             a, b, cxx = arithmetic.convert_branches(a, b, t)
         else:
             a, b = (
-                x.replace(text=f"{spelled(t)}({x.text})", precedence=PRIMARY)
+                x.replace(text=f"{type_text(t)}({x.text})", precedence=PRIMARY)
                 if x.type != t or x.text.startswith("make_tuple(")
                 else x
                 for x in map(subscripts.as_view, (a, b))
             )
-        text, level = f"{test.at(CHOICE + 1)} ? {a.at(CHOICE)} : {b.at(CHOICE)}", CHOICE
+        text, level = (
+            f"{test.text_at(CHOICE + 1)} ? {a.text_at(CHOICE)} : {b.text_at(CHOICE)}",
+            CHOICE,
+        )
         if computes_both and (a.calls or b.calls):
             text, level = f"py::pick({test.text}, {a.text}, {b.text})", PRIMARY
         return Value(t, text, level, cxx, limits, calls=test.calls or a.calls or b.calls,
@@ -457,46 +471,48 @@ class Expressions:
         first, rest = self.value(node.left), [self.value(one) for one in node.comparators]
         if len(rest) > 1 and any(value.calls for value in rest[:-1]):
             first = first.replace(calls=first.calls or first.loads)
-            return self._use_once(first, lambda value: self._chained(node, node.ops, value, rest))
-        return self._chained(node, node.ops, first, rest)
+            return self._store_if_call(
+                first, lambda value: self._chained_comparison(node, node.ops, value, rest)
+            )
+        return self._chained_comparison(node, node.ops, first, rest)
 
-    def _chained(self, node, ops, left, values) -> Value:
+    def _chained_comparison(self, node, ops, left, values) -> Value:
         """Translates ``left < values[0] < values[1]``: each value is computed once, and only if all previous
         comparisons are true."""
         if len(ops) == 1:
             return self.compare(node, type(ops[0]), left, values[0])
 
-        def hold(middle):
+        def hold_value(middle):
             first = self.compare(node, type(ops[0]), left, middle)
-            rest = self._chained(node, ops[1:], middle, values[1:])
-            return self.joined(ast.BoolOp(ast.And(), [node, node]), [first, rest])
+            rest = self._chained_comparison(node, ops[1:], middle, values[1:])
+            return self.join_conditions(ast.BoolOp(ast.And(), [node, node]), [first, rest])
 
-        return self._use_once(values[0], hold)
+        return self._store_if_call(values[0], hold_value)
 
     def compare(self, node: ast.AST, op: type, a: Value, b: Value) -> Value:
         if op in (ast.Is, ast.IsNot):
-            return self._identical(node, op is ast.Is, a, b)
+            return self._compare_identity(node, op is ast.Is, a, b)
         if op in (ast.In, ast.NotIn):
-            return self._contained(node, op is ast.In, a, b)
-        a, b = map(subscripts.element, (a, b))
+            return self._translate_in(node, op is ast.In, a, b)
+        a, b = map(subscripts.scalar_element, (a, b))
         if a.is_constant and b.is_constant and not (is_number(a.type) and is_number(b.type)):
             with contextlib.suppress(TypeError, ValueError):
                 return number(bool(arithmetic.COMPARE[op](a.constant, b.constant)))
         if isinstance(a.type, types.Tuple) and isinstance(b.type, types.Tuple):
-            return self._compared_tuples(node, op, a, b)
+            return self._compare_tuples(node, op, a, b)
         found = _arithmetic_of(a, b).compare(op, a, b)
         if found is None:
             self.fail(
                 node, f"{describe_type(a.type)} and {describe_type(b.type)} cannot be compared",
-                remedies.of_arrays(a, b),
+                remedies.array_operation_remedy(a, b),
             )  # fmt: skip
         return found
 
-    def _identical(self, node, wanted, a, b):
+    def _compare_identity(self, node, wanted, a, b):
         empty = [isinstance(x.type, types.Empty) and x.type.dtype is None for x in (a, b)]
         if any(empty):
             return number(all(empty) is wanted)
-        if isinstance(a.type, Known) and isinstance(b.type, Known):
+        if isinstance(a.type, CompileTimeType) and isinstance(b.type, CompileTimeType):
             return number((a.type.value is b.type.value) is wanted)
         if is_number(a.type) and is_number(b.type):  # numba's rule for immutable values
             if a.type != b.type:
@@ -506,29 +522,29 @@ class Expressions:
             return self.compare(node, ast.Eq if wanted else ast.NotEq, a, b)
         self.fail(node, "'is' compares with None in a kernel", "Write == for values.")
 
-    def _contained(self, node, wanted, a, b):
+    def _translate_in(self, node, wanted, a, b):
         parts = [self.compare(node, ast.Eq, a, item) for item in self.items(node, b)]
         if a.calls:
             self.fail(
                 node, "the call would be made several times", "Assign it to a variable first."
             )
-        found = self.joined(ast.BoolOp(ast.Or(), []), parts)
+        found = self.join_conditions(ast.BoolOp(ast.Or(), []), parts)
         if wanted:
             return found
         if found.is_constant:
             return number(not found.constant)
-        return found.replace(text=f"!{found.at(UNARY)}", precedence=UNARY)
+        return found.replace(text=f"!{found.text_at(UNARY)}", precedence=UNARY)
 
-    def _compared_tuples(self, node, op, a, b):
+    def _compare_tuples(self, node, op, a, b):
         if op not in (ast.Eq, ast.NotEq):
-            return self._ordered_tuples(node, op, a, b)
+            return self._order_tuples(node, op, a, b)
         if len(a.type) != len(b.type):
             return number(op is ast.NotEq)
         pairs = zip(self.items(node, a), self.items(node, b), strict=True)
         parts = [self.compare(node, op, x, y) for x, y in pairs]
-        return self.joined(ast.BoolOp(ast.And() if op is ast.Eq else ast.Or(), []), parts)
+        return self.join_conditions(ast.BoolOp(ast.And() if op is ast.Eq else ast.Or(), []), parts)
 
-    def _ordered_tuples(self, node, op, a, b):
+    def _order_tuples(self, node, op, a, b):
         """Returns the Value of a comparison of tuples. The first pair of items that differ decides; if no
         items differ, the shorter tuple is smaller."""
         strict = ast.Lt if op in (ast.Lt, ast.LtE) else ast.Gt
@@ -540,11 +556,11 @@ class Expressions:
                 node, "the call would be made several times", "Assign it to a variable first."
             )
         for x, y in reversed(pairs):
-            same = self.joined(
+            same = self.join_conditions(
                 ast.BoolOp(ast.And(), []), [self.compare(node, ast.Eq, x, y), result]
             )
             decided = self.compare(node, strict, x, y)
-            result = self.joined(ast.BoolOp(ast.Or(), []), [decided, same])
+            result = self.join_conditions(ast.BoolOp(ast.Or(), []), [decided, same])
         return result
 
     # --- calls
@@ -552,24 +568,26 @@ class Expressions:
     def _call(self, node):
         if isinstance(node.func, ast.Attribute):
             base = self.value(node.func.value)
-            if not isinstance(base.type, Known):
-                rule = builtins.method(base.type, node.func.attr)
+            if not isinstance(base.type, CompileTimeType):
+                rule = builtins.method_rule(base.type, node.func.attr)
                 if rule is None:
                     self.fail(
                         node, f"{describe_type(base.type)} has no method {node.func.attr!r} in a kernel",
-                        remedies.of_method(node.func.attr, node.func.value),
+                        remedies.method_remedy(node.func.attr, node.func.value),
                     )  # fmt: skip
                 args = [base, *self._arguments(node)]
-                return rule(Call(self, node, node.func.attr, map(subscripts.element, args)))
-            function = self._member(node.func, base.type.value)
+                return rule(Call(self, node, node.func.attr, map(subscripts.scalar_element, args)))
+            function = self._member_value(node.func, base.type.value)
         else:
             function = self.value(node.func)
-        if not isinstance(function.type, Known):
+        if not isinstance(function.type, CompileTimeType):
             dtype = getattr(function.type, "dtype", None)
             if isinstance(function.type, types.Empty) and dtype is not None:
-                return builtins.cast(Call(self, node, str(dtype), self._arguments(node)), dtype)
+                return builtins.cast_argument(
+                    Call(self, node, str(dtype), self._arguments(node)), dtype
+                )
             self.fail(node.func, f"{describe_type(function.type)} cannot be called")
-        return self._called(node, function.type.value)
+        return self._translate_known_call(node, function.type.value)
 
     def _arguments(self, node):
         found: list[Value] = []
@@ -580,20 +598,22 @@ class Expressions:
                 found.append(self.value(argument))
         return found
 
-    def _called(self, node, function):
-        rule = builtins.function(function)
+    def _translate_known_call(self, node, function):
+        rule = builtins.function_rule(function)
         args = self._arguments(node)
         keywords = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
         is_computed = rule is not None and not isinstance(function, Word)
-        args = list(map(subscripts.element if is_computed else subscripts.known_element, args))
+        args = list(
+            map(subscripts.scalar_element if is_computed else subscripts.constant_element, args)
+        )
         if any(map(bfloat.is_bfloat, args)):
             rule = bfloat.MATH.get(function, rule)
         if rule is not None:
-            call = Call(self, node, builtins.name_of(function), args, keywords)
+            call = Call(self, node, builtins.function_name(function), args, keywords)
             if isinstance(function, np.ufunc) and any(
                 map(elementwise.is_array, (*args, *keywords.values()))
             ):
-                return elementwise.applied(call, function, rule)
+                return elementwise.apply_ufunc(call, function, rule)
             return rule(call)
         return self.call_function(node, function, args, keywords)
 
@@ -611,8 +631,8 @@ def _arithmetic_of(*values: Value) -> Any:
     return times if any(times.is_time(value.type) for value in values) else arithmetic
 
 
-def _literal(value):
-    return tuple_of(map(_literal, value)) if isinstance(value, tuple) else number(value)
+def _literal_text(value):
+    return tuple_of(map(_literal_text, value)) if isinstance(value, tuple) else number(value)
 
 
 def _has_arrays(value):
@@ -622,7 +642,7 @@ def _has_arrays(value):
     )
 
 
-def _is_plain(owner):
+def _is_constants_module(owner):
     """Returns whether the value is a module of constants, such as math; the numbers of such a module are
     written as literals."""
     return getattr(owner, "__name__", "") in ("math", "numpy", "cmath", "numbalite.cuda")

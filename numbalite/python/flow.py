@@ -63,7 +63,7 @@ class Flow:
         self._loops: list[tuple[list[State], list[State]]] = []
         self.parameters = {}
         parameters = list(parameters)
-        self.assigned = {p.arg for p in parameters} | set(_bound_in(body))
+        self.assigned = {p.arg for p in parameters} | set(_bound_names(body))
         state: State = {}
         for parameter in parameters:
             self.parameters[parameter.arg] = self._define(parameter.arg, parameter)
@@ -88,7 +88,7 @@ class Flow:
     def _make_webs(self):
         parent = {d: d for d in self._definitions.values()}
 
-        def root(d):
+        def find_root(d):
             while parent[d] is not d:
                 parent[d] = parent[parent[d]]
                 d = parent[d]
@@ -97,10 +97,10 @@ class Flow:
         for use in self._reaching:
             first, *others = self.reaching(use) or [None]
             for other in others:
-                parent[root(other)] = root(first)
+                parent[find_root(other)] = find_root(first)
         webs: dict[Definition, Web] = {}
         for d in self._definitions.values():
-            d.web = webs.setdefault(root(d), Web(d.name))
+            d.web = webs.setdefault(find_root(d), Web(d.name))
             d.web.definitions.append(d)
         for use, reaching in self._reaching.items():
             seen = self.reaching(use)
@@ -127,28 +127,28 @@ class Flow:
             return state
         if isinstance(target, ast.Starred):
             return self._bind(target.value, state)
-        return self._uses(target, state)
+        return self._record_uses(target, state)
 
-    def _uses(self, node, state):
+    def _record_uses(self, node, state):
         """Records the variables that an expression reads, and returns the state after the expression (``:=``
         binds)."""
         if node is None:
             return state
-        for part in self._parts_of(node):
+        for part in self._variable_nodes(node):
             if isinstance(part, ast.NamedExpr):
                 state = self._bind(part.target, state)
             else:
                 self._record_use(part, state)
         return state
 
-    def _parts_of(self, node):
+    def _variable_nodes(self, node):
         """Returns a list of the nodes of the variables that an expression reads, and of its ``:=``
         expressions, roughly in evaluation order."""
         found = self._parts.get(node)
         if found is None:
             found = self._parts[node] = [
                 part
-                for part in _in_order(node, [])
+                for part in _append_variables(node, [])
                 if isinstance(part, ast.NamedExpr)
                 or (
                     isinstance(part, ast.Name)
@@ -158,11 +158,11 @@ class Flow:
             ]
         return found
 
-    def bound(self, loop: ast.AST) -> frozenset[str]:
+    def bound_names(self, loop: ast.AST) -> frozenset[str]:
         """Returns the set of names that a loop binds."""
         found = self._bound.get(loop)
         if found is None:
-            found = self._bound[loop] = frozenset(_bound_in([loop]))
+            found = self._bound[loop] = frozenset(_bound_names([loop]))
         return found
 
     def _record_use(self, node, state):
@@ -183,12 +183,12 @@ class Flow:
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is not None:
             return method(node, state)
-        for child in tree.children(node):
-            state = self._uses(child, state)
+        for child in tree.child_nodes(node):
+            state = self._record_uses(child, state)
         return state
 
     def _assign(self, node, state):
-        state = self._uses(node.value, state)
+        state = self._record_uses(node.value, state)
         for target in node.targets:
             state = self._bind(target, state)
         return state
@@ -196,38 +196,42 @@ class Flow:
     def _annassign(self, node, state):
         if node.value is None:
             return state
-        return self._bind(node.target, self._uses(node.value, state))
+        return self._bind(node.target, self._record_uses(node.value, state))
 
     def _augassign(self, node, state):
-        state = self._uses(node.value, state)
+        state = self._record_uses(node.value, state)
         if isinstance(node.target, ast.Name):
             self._record_use(node.target, state)
         return self._bind(node.target, state)
 
     def _return(self, node, state):
-        self._uses(node.value, state)
+        self._record_uses(node.value, state)
 
     def _raise(self, node, state):
-        self._uses(node.exc, state)
+        self._record_uses(node.exc, state)
 
     def _if(self, node, state):
-        state = self._uses(node.test, state)
+        state = self._record_uses(node.test, state)
         return _merge_states(
             self._state_after(node.body, state), self._state_after(node.orelse, state)
         )
 
     def _while(self, node, state):
         endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
-        return self._loop(node, state, lambda s: self._uses(node.test, s), endless)
+        return self._state_after_loop(
+            node, state, lambda s: self._record_uses(node.test, s), endless
+        )
 
     def _for(self, node, state):
-        state = self._uses(node.iter, state)
-        return self._loop(node, state, lambda s: s, False, lambda s: self._bind(node.target, s))
+        state = self._record_uses(node.iter, state)
+        return self._state_after_loop(
+            node, state, lambda s: s, False, lambda s: self._bind(node.target, s)
+        )
 
-    def _loop(self, node, state, test, endless, enter=lambda s: s):
+    def _state_after_loop(self, node, state, test, endless, enter=lambda s: s):
         here = self._heads.setdefault(node, Head(node))
         mark = frozenset([here])
-        bound = self.bound(node)
+        bound = self.bound_names(node)
         before = state
         head = {**state, **{name: state.get(name, frozenset()) | mark for name in bound}}
         while True:
@@ -262,7 +266,7 @@ class Flow:
         return state
 
     def _functiondef(self, node, state):
-        state = self._uses(node, state)
+        state = self._record_uses(node, state)
         return {**state, node.name: frozenset([self._define(node.name, node)])}
 
 
@@ -277,24 +281,24 @@ def free_names(function: ast.FunctionDef | ast.Lambda) -> list[ast.Name]:
     own = {a.arg for a in tree.parameters(function.args)}
     own.add(getattr(function, "name", ""))
     body = function.body if isinstance(function.body, list) else [function.body]
-    names = [n for part in body for n in tree.walk(part) if isinstance(n, ast.Name)]
+    names = [n for part in body for n in tree.walk_nodes(part) if isinstance(n, ast.Name)]
     own.update(n.id for n in names if isinstance(n.ctx, ast.Store))
     return [n for n in names if n.id not in own]
 
 
-def _in_order(node, found: list[ast.AST]) -> list[ast.AST]:
+def _append_variables(node, found: list[ast.AST]) -> list[ast.AST]:
     """Returns ``found``, followed by the variables in an expression, roughly in evaluation order; for a
     function, the outer names that it reads."""
     if isinstance(node, (ast.Lambda, ast.FunctionDef)):
         return found + free_names(node)
     if not isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
-        for child in tree.children(node):
-            found = _in_order(child, found)
+        for child in tree.child_nodes(node):
+            found = _append_variables(child, found)
         found.append(node)
     return found
 
 
-def _bound_in(body: Iterable[ast.AST]) -> Iterator[str]:
+def _bound_names(body: Iterable[ast.AST]) -> Iterator[str]:
     """Yields the names that statements bind."""
     todo: list[ast.AST] = list(body)
     while todo:
@@ -306,4 +310,4 @@ def _bound_in(body: Iterable[ast.AST]) -> Iterator[str]:
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
             yield node.id
-        todo += tree.children(node)
+        todo += tree.child_nodes(node)

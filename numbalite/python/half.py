@@ -23,16 +23,19 @@ _FUNCTIONS = """hsin hcos hlog hlog10 hlog2 hexp hexp10 hexp2 hfloor hceil hsqrt
     htrunc""".split()  # fmt: skip
 
 
-def _rule(name: str, count: int, result: types.Type) -> Rule:
-    def rule(call: Call) -> Value:
-        texts = [converted(value, types.float16).text for value in call.numbers(count)]
+def _float16_rule(name: str, count: int, result: types.Type) -> Rule:
+    def translate_call(call: Call) -> Value:
+        texts = [converted(value, types.float16).text for value in call.take_numbers(count)]
         return call.made(result, f"{name}({', '.join(texts)})")
 
-    return rule
+    return translate_call
 
 
 WORDS: dict[str, Rule] = {
-    **{f"fp16.{name}": _rule(f"__{name}", n, types.float16) for name, n in _ARITHMETIC.items()},
-    **{f"fp16.{name}": _rule(f"__{name}", 2, types.boolean) for name in _COMPARISONS},
-    **{f"fp16.{name}": _rule(name, 1, types.float16) for name in _FUNCTIONS},
+    **{
+        f"fp16.{name}": _float16_rule(f"__{name}", n, types.float16)
+        for name, n in _ARITHMETIC.items()
+    },
+    **{f"fp16.{name}": _float16_rule(f"__{name}", 2, types.boolean) for name in _COMPARISONS},
+    **{f"fp16.{name}": _float16_rule(name, 1, types.float16) for name in _FUNCTIONS},
 }

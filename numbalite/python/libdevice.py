@@ -8,7 +8,7 @@ import re
 from numbalite import types
 from numbalite.python.arithmetic import converted
 from numbalite.python.calls import Call, Rule
-from numbalite.python.values import Value, is_whole
+from numbalite.python.values import Value, is_integral
 from numbalite.types.libdevice import SIGNATURES, Signature
 
 _UNDERSCORES = re.compile(
@@ -28,7 +28,7 @@ _TEXTS = {
 }
 
 
-def _spelled(name: str) -> str:
+def _cuda_name(name: str) -> str:
     """Returns the name in CUDA C++."""
     if name in _OTHER:
         return _OTHER[name]
@@ -38,7 +38,7 @@ def _spelled(name: str) -> str:
     return f"__{name}" if _UNDERSCORES.fullmatch(plain) else name
 
 
-def _text(name: str, args: list[str]) -> str:
+def _call_text(name: str, args: list[str]) -> str:
     signature = SIGNATURES[name]
     if name in _TEXTS:
         return _TEXTS[name].format(*args)
@@ -48,23 +48,23 @@ def _text(name: str, args: list[str]) -> str:
         return f"py::{name.removesuffix('f') if is_float else name}{call}"
     (result,) = signature.returns
     plain = name.removesuffix("ll") if name == "brevll" else name
-    if is_whole(result) and (_UNSIGNED.fullmatch(plain) or name in _OTHER):
-        return f"{result.name}({_spelled(name)}{call})"
-    return _spelled(name) + call
+    if is_integral(result) and (_UNSIGNED.fullmatch(plain) or name in _OTHER):
+        return f"{result.name}({_cuda_name(name)}{call})"
+    return _cuda_name(name) + call
 
 
-def _rule(name: str, signature: Signature) -> Rule:
+def _libdevice_rule(name: str, signature: Signature) -> Rule:
     returns = signature.returns
     result = returns[0] if len(returns) == 1 else types.Tuple(returns)
 
-    def rule(call: Call) -> Value:
-        given = call.numbers(len(signature.args))
+    def translate_call(call: Call) -> Value:
+        given = call.take_numbers(len(signature.args))
         texts = [converted(v, t).text for v, t in zip(given, signature.args, strict=True)]
-        return call.made(result, _text(name, texts))
+        return call.made(result, _call_text(name, texts))
 
-    return rule
+    return translate_call
 
 
 WORDS: dict[str, Rule] = {
-    f"libdevice.{name}": _rule(name, signature) for name, signature in SIGNATURES.items()
+    f"libdevice.{name}": _libdevice_rule(name, signature) for name, signature in SIGNATURES.items()
 }

@@ -21,7 +21,7 @@ _BINARY: dict[type, Callable] = {
 }  # fmt: skip
 
 
-def folded(node: ast.expr) -> int | float | None:
+def evaluate_constant(node: ast.expr) -> int | float | None:
     """Returns the value of a constant expression if C++ would compute another value, or would need a call;
     otherwise None."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
@@ -31,15 +31,15 @@ def folded(node: ast.expr) -> int | float | None:
     value = _integer_value(node)
     if value is None:
         return None
-    parts = [part for part in tree.walk(node) if isinstance(part, ast.BinOp)]
+    parts = [part for part in tree.walk_nodes(node) if isinstance(part, ast.BinOp)]
     return (
         value
-        if any(isinstance(part.op, ast.Pow) or _is_wide(_integer_value(part)) for part in parts)
+        if any(isinstance(part.op, ast.Pow) or _exceeds_int(_integer_value(part)) for part in parts)
         else None
     )
 
 
-def _is_wide(value):
+def _exceeds_int(value):
     return not -(2**63) <= value < 2**63
 
 

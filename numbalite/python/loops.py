@@ -14,51 +14,51 @@ from typing import Any, NamedTuple
 
 from numbalite import types
 from numbalite.python import arithmetic, parallel, rules, subscripts, tree
-from numbalite.python.calls import spelled
+from numbalite.python.calls import type_text
 from numbalite.python.values import (
-    Fixed,
+    FixedArray,
     Sequence,
     Value,
-    fits_range,
+    is_in_range,
+    is_integral,
     is_number,
-    is_whole,
     number,
-    range_of_both,
     tuple_of,
+    union_of_ranges,
 )
 
 
-class Loop(NamedTuple):
+class LoopState(NamedTuple):
     flag: str
     """The variable that stores whether ``break`` left the loop; "" if it is not needed."""
 
 
 def translate_while(of: Any, node: Any) -> None:
-    of.told.forget(of.flow.bound(node))
-    flag = _flag(of, node)
-    test = of.truth(node.test)
+    of.told.forget_ranges(of.flow.bound_names(node))
+    flag = _else_flag(of, node)
+    test = of.condition_value(node.test)
     if test.is_constant and not test.constant:
-        of.bare(node.orelse)
+        of.emit_block(node.orelse)
         return
     of.emit(f"while ({'true' if test.is_constant else test.text}) {{")
     _emit_body(of, node, flag, test=node.test)
 
 
 def translate_for(of: Any, node: Any) -> None:
-    of.told.forget(of.flow.bound(node))
+    of.told.forget_ranges(of.flow.bound_names(node))
     over = of.value(node.iter)
     if isinstance(over.type, Sequence) and over.type.kind == "range":
-        _over_range(of, node, over)
+        _range_loop(of, node, over)
     elif isinstance(over.type, Sequence) and over.type.kind == "prange":
         parallel.translate_prange(of, node, over)
     else:
-        _over_items(of, node, over)
+        _items_loop(of, node, over)
 
 
-def _flag(of, node):
+def _else_flag(of, node):
     if not node.orelse or not _has_break(node.body):
         return ""
-    flag = of.fresh("broken")
+    flag = of.unused_name("broken")
     of.emit(f"bool {flag} = false;")
     return flag
 
@@ -79,7 +79,7 @@ def _has_break(body):
 
 def _emit_body(of, node, flag, first=(), test=None):
     """Writes the body of a loop, its closing brace and its ``else`` block."""
-    of.loops.append(Loop(flag))
+    of.loops.append(LoopState(flag))
     of.depth += 1
     before = of.told.mark()
     if test is not None:
@@ -87,26 +87,26 @@ def _emit_body(of, node, flag, first=(), test=None):
     for bind in first:
         bind()
     of.block(node.body)
-    of.told.back(before)
+    of.told.restore(before)
     of.depth -= 1
     of.loops.pop()
-    of.close(node.body[-1])
+    of.close_block(node.body[-1])
     if not flag:
-        of.bare(node.orelse)
+        of.emit_block(node.orelse)
         return
     of.at = node.orelse[0]
     of.emit(f"if (!{flag}) {{")
-    of.inner(node.orelse)
-    of.close(node.orelse[-1])
+    of.emit_inner_block(node.orelse)
+    of.close_block(node.orelse[-1])
 
 
-def _over_range(of, node, over):
+def _range_loop(of, node, over):
     start, stop, step = over.items
     t = over.type.item
-    flag = _flag(of, node)
+    flag = _else_flag(of, node)
     if step.is_constant and step.constant == 0:
         of.fail(node.iter, "the step of a range is not zero")
-    up, down = step.is_natural, step.range[1] <= 0
+    up, down = step.is_nonnegative, step.range[1] <= 0
     item = Value(t, "", range=_counter_range(start, stop, t, up, down))
     if not isinstance(node.target, ast.Name):
         of.fail(node.target, "the items of a range are single numbers")
@@ -115,13 +115,13 @@ def _over_range(of, node, over):
         _emit_body(of, node, flag)
         return
     variable = of.variables.variable(definition)
-    bound = of.flow.bound(node)
-    is_counter = variable.place.node is node.target and of.variables.is_single(definition)
+    bound = of.flow.bound_names(node)
+    is_counter = variable.place.node is node.target and of.variables.is_only_assignment(definition)
     if is_counter:
         name, cxx = variable.name, variable.cxx or t
         variable.is_declared = True
     else:
-        name, cxx = of.fresh(variable.name), t
+        name, cxx = of.unused_name(variable.name), t
     stop = _unchanging_value(of, node, stop, "stop", bound)
     step = _unchanging_value(of, node, step, "step", bound)
     counter = Value(t, name, cxx=cxx, range=item.range)
@@ -131,13 +131,13 @@ def _over_range(of, node, over):
         forth = arithmetic.compare(ast.Lt, counter, stop).text
         back = arithmetic.compare(ast.Gt, counter, stop).text
         test = f"{step.text} > 0 ? {forth} : {back}"
-    kind = "int" if cxx is types.int32 and t is types.int64 else spelled(cxx)
-    of.emit(f"for ({kind} {name} = {start.text}; {test}; {_advance(name, step)}) {{")
-    first = [] if is_counter else [lambda: of.bind(node.target, counter)]
+    kind = "int" if cxx is types.int32 and t is types.int64 else type_text(cxx)
+    of.emit(f"for ({kind} {name} = {start.text}; {test}; {_advance_text(name, step)}) {{")
+    first = [] if is_counter else [lambda: of.bind_target(node.target, counter)]
     _emit_body(of, node, flag, first)
 
 
-def _advance(name, step):
+def _advance_text(name, step):
     if step.is_constant and abs(step.constant) == 1:
         return f"{'++' if step.constant == 1 else '--'}{name}"
     if step.is_constant and step.constant < 0 and step.text.startswith("-"):
@@ -154,50 +154,50 @@ def _counter_range(start, stop, t, up, down):
         found = (min(stop.range[0] + 1, start.range[1]), start.range[1])
     else:
         found = (min(start.range[0], stop.range[0] + 1), max(start.range[1], stop.range[1] - 1))
-    return found if fits_range(found, t) else None
+    return found if is_in_range(found, t) else None
 
 
 def _unchanging_value(of, node, value, name, bound):
     """Returns the Value, or a variable with a copy of it if the loop can change the Value."""
-    used = {n.id for n in tree.walk(node.iter) if isinstance(n, ast.Name)}
+    used = {n.id for n in tree.walk_nodes(node.iter) if isinstance(n, ast.Name)}
     if not value.calls and not value.loads and not used & bound:
         return value
     if value.is_constant:
         return number(value.constant)
-    free = of.fresh(name)
-    of.emit(f"const {spelled(value.cxx)} {free} = {value.text};")
+    free = of.unused_name(name)
+    of.emit(f"const {type_text(value.cxx)} {free} = {value.text};")
     return value.replace(text=free, precedence=100, calls=False, loads=False)
 
 
 # --- items of arrays and tuples ---------------------------------------------------------------------------
 
 
-def _over_items(of, node, over):
-    flag = _flag(of, node)
+def _items_loop(of, node, over):
+    flag = _else_flag(of, node)
     if isinstance(node.target, ast.Name):
-        element = _type_of_items(over)
+        element = _common_item_type(over)
         if isinstance(over.type, types.Array) and over.type.ndim == 1:
-            _over_elements(of, node, Value(over.type.dtype, "", loads=True), over.text, flag)
+            _elements_loop(of, node, Value(over.type.dtype, "", loads=True), over.text, flag)
             return
         if element is not None:
-            texts = ", ".join(_initial(item, element) for item in over.items)
-            name = of.fresh("items")
-            of.emit(f"const {spelled(element)} {name}[] = {{{texts}}};")
+            texts = ", ".join(_initializer_text(item, element) for item in over.items)
+            name = of.unused_name("items")
+            of.emit(f"const {type_text(element)} {name}[] = {{{texts}}};")
             ranges = [item.range for item in over.items]
-            found = functools.reduce(range_of_both, ranges) if is_whole(element) else None
-            _over_elements(of, node, Value(element, "", range=found), name, flag)
+            found = functools.reduce(union_of_ranges, ranges) if is_integral(element) else None
+            _elements_loop(of, node, Value(element, "", range=found), name, flag)
             return
-    index = of.fresh("k")
+    index = of.unused_name("k")
     counter = Value(types.int64, index, range=(0, 2**62))
-    bound = of.flow.bound(node)
+    bound = of.flow.bound_names(node)
     over = _evaluate_iterable(of, node, over, bound)
-    count, item = _items_of(of, node.iter, over, counter)
+    count, item = _indexed_items(of, node.iter, over, counter)
     limit = _unchanging_value(of, node, count, "count", bound)
     of.emit(f"for (int64 {index} = 0; {index} < {limit.text}; ++{index}) {{")
-    _emit_body(of, node, flag, [lambda: of.bind(node.target, item)])
+    _emit_body(of, node, flag, [lambda: of.bind_target(node.target, item)])
 
 
-def _over_elements(of, node, item, text, flag):
+def _elements_loop(of, node, item, text, flag):
     """Writes the head of a loop over the elements: ``for (float32 v : text) {``."""
     element = item.type
     definition = of.variables.record(node.target, item)
@@ -206,85 +206,85 @@ def _over_elements(of, node, item, text, flag):
         return
     variable = of.variables.variable(definition)
     is_own = variable.place.node is node.target and of.variables.web_type(definition.web) == element
-    name = variable.name if is_own else of.fresh(variable.name)
+    name = variable.name if is_own else of.unused_name(variable.name)
     if is_own:
         variable.is_declared = True
-    kind = f"{element.cxx} &" if isinstance(element, types.Record) else f"{spelled(element)} "
+    kind = f"{element.cxx} &" if isinstance(element, types.Record) else f"{type_text(element)} "
     of.emit(f"for ({kind}{name} : {text}) {{")
-    first = [] if is_own else [lambda: of.bind(node.target, Value(element, name))]
+    first = [] if is_own else [lambda: of.bind_target(node.target, Value(element, name))]
     _emit_body(of, node, flag, first)
 
 
-def _type_of_items(over):
+def _common_item_type(over):
     """Returns the element type of the array for the items of a tuple display, or None."""
     if not isinstance(over.type, types.Tuple) or not over.items:
         return None
     t = over.items[0].type
     for item in over.items[1:]:
-        t = rules.unified(t, item.type)
+        t = rules.unified_type(t, item.type)
         if t is None:
             return None
     return t if isinstance(t, (types.Scalar, types.Vector)) else None
 
 
-def _initial(item, t):
+def _initializer_text(item, t):
     """Returns the C++ text of an item in the initializer of an array of ``t``."""
-    is_literal = item.is_constant and is_whole(item.type) and is_whole(t)
+    is_literal = item.is_constant and is_integral(item.type) and is_integral(t)
     return arithmetic.converted(item, t).text if is_number(t) and not is_literal else item.text
 
 
 def _evaluate_iterable(of, node, over, bound):
     """Returns the Value of the iterated object at the beginning of the loop. Stores a tuple display in an
     array, so that the loop can index it."""
-    t = _type_of_items(over)
+    t = _common_item_type(over)
     if t is not None:
-        name = of.fresh("items")
-        texts = ", ".join(_initial(item, t) for item in over.items)
-        of.emit(f"const {spelled(t)} {name}[] = {{{texts}}};")
-        return Value(Fixed(t, (len(over.items),), "local", True), name)
+        name = of.unused_name("items")
+        texts = ", ".join(_initializer_text(item, t) for item in over.items)
+        of.emit(f"const {type_text(t)} {name}[] = {{{texts}}};")
+        return Value(FixedArray(t, (len(over.items),), "local", True), name)
     if isinstance(over.type, Sequence):
         return over.replace(
             items=tuple(_evaluate_iterable(of, node, part, bound) for part in over.items)
         )
     if is_number(over.type):
         return _unchanging_value(of, node, over, "bound", bound)
-    if isinstance(over.type, types.Array) and not isinstance(over.type, Fixed):
+    if isinstance(over.type, types.Array) and not isinstance(over.type, FixedArray):
         is_made = not over.text.isidentifier()  # a view
         return _unchanging_value(of, node, over.replace(loads=is_made), "items", bound)
     return over
 
 
-def _items_of(of, node, over, k):
+def _indexed_items(of, node, over, k):
     """Returns (number of items, function that returns item k)"""
     t = over.type
     if isinstance(t, Sequence) and t.kind == "range":
         start, stop, step = over.items
         if not step.is_constant or step.constant != 1:
-            return _nth_of_steps(node, start, stop, step, k)
+            return _nth_of_range(node, start, stop, step, k)
         count = arithmetic.binary(ast.Sub, stop, start) if start.constant != 0 else stop
         return count, arithmetic.binary(ast.Add, start, k) if start.constant != 0 else k
     if isinstance(t, Sequence) and t.kind == "enumerate":
         inner, start = over.items
-        count, item = _items_of(of, node, inner, k)
+        count, item = _indexed_items(of, node, inner, k)
         at = k if start.constant == 0 else arithmetic.binary(ast.Add, k, start)
         return count, tuple_of((at, item))
     if isinstance(t, Sequence):
-        pairs = [_items_of(of, node, part, k) for part in over.items]
+        pairs = [_indexed_items(of, node, part, k) for part in over.items]
         count = pairs[0][0]
         for other, _ in pairs[1:]:
             count = _minimum(count, other)
         return count, tuple_of(item for _, item in pairs)
     if isinstance(t, types.Array) and t.ndim > 0:
-        return subscripts.extent(over, 0), subscripts.load(of, node, over, [k])
+        return subscripts.extent_text(over, 0), subscripts.load_item(of, node, over, [k])
     if isinstance(t, types.Tuple) and len(set(t.types)) == 1:
-        return number(len(t)), subscripts.load(of, node, over, [k])
+        return number(len(t)), subscripts.load_item(of, node, over, [k])
     remedy = "Loops go over range(n), arrays and tuples."
     if isinstance(t, types.Tuple) and t.types:
         remedy = "Its items are of several types: for x in literal_unroll(t) (from numba) writes the body once for each."
     of.fail(node, f"there is no loop over {rules.describe_type(t)}", remedy)
 
 
-def _nth_of_steps(node, start, stop, step, k):
+def _nth_of_range(node, start, stop, step, k):
     texts = [arithmetic.converted(part, types.int64).text for part in (start, stop, step)]
     count = Value(types.int64, f"py::range_size({', '.join(texts)})", range=(0, 2**63 - 1))
     steps = arithmetic.binary(ast.Mult, k, step)
@@ -298,4 +298,4 @@ def _minimum(a, b):
                  f"{arithmetic.converted(b, types.int64).text})")  # fmt: skip
 
 
-__all__ = ["is_whole", "translate_for", "translate_while"]
+__all__ = ["is_integral", "translate_for", "translate_while"]

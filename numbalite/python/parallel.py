@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from numbalite import types
 from numbalite.python import tree
-from numbalite.python.arithmetic import spelled
+from numbalite.python.arithmetic import type_text
 from numbalite.python.values import Value, is_number
 
 _OPERATORS: dict[type, tuple[str, str]] = {
@@ -59,39 +59,39 @@ def translate_prange(of: Any, node: Any, over: Any) -> None:
     item = Value(types.int64, node.target.id, range=(min(start.range[0], 0), 2**63 - 1))
     definition = of.variables.record(node.target, item)
     if not of.is_final:
-        of.inner(node.body)
+        of.emit_inner_block(node.body)
         return
     variable = of.variables.variable(definition)
     if variable.place.node is not node.target:
         of.fail(node.target, "the counter of a prange is the loop's own", "Give it another name.")
     variable.is_declared = True
-    reductions = _reductions(of, node)
+    reductions = _find_reductions(of, node)
     outside, begins = {}, {}
     for found in reductions:
-        outside[found.name] = of.fresh(f"{found.name}_all")
+        outside[found.name] = of.unused_name(f"{found.name}_all")
         of.emit(f"{found.kind} &{outside[found.name]} = {found.name};")
-        begins[found.name] = found.first or of.fresh(f"{found.name}_first")
+        begins[found.name] = found.first or of.unused_name(f"{found.name}_first")
         if not found.first:
             of.emit(f"const {found.kind} {begins[found.name]} = {found.name};")
-    first, last = of.fresh("first"), of.fresh("last")
+    first, last = of.unused_name("first"), of.unused_name("last")
     of.emit(f"py::prange({start.text}, {stop.text}, [&](int64 {first}, int64 {last}) {{")
     of.depth += 1
     for found in reductions:
         of.emit(f"{found.kind} {found.name} = {begins[found.name]};")
     name = variable.name
     of.emit(f"for (int64 {name} = {first}; {name} < {last}; ++{name}) {{")
-    of.inner(node.body)
-    of.close(node.body[-1])
+    of.emit_inner_block(node.body)
+    of.close_block(node.body[-1])
     for found in reductions:
         step_text = found.combined.format(all=outside[found.name], name=found.name)
         of.emit(f"py::combine([&] {{ {step_text} }});")
     of.depth -= 1
-    of.close(node.body[-1], "});")
+    of.close_block(node.body[-1], "});")
 
 
 def _refuse_jumps(of, body):
     for statement in body:
-        for part in tree.walk(statement):
+        for part in tree.walk_nodes(statement):
             if isinstance(part, ast.Return):
                 of.fail(part, "a loop over a prange cannot be left by return", "Write range.")
     _refuse_breaks(of, body)
@@ -105,24 +105,24 @@ def _refuse_breaks(of, body):
             _refuse_breaks(of, statement.body + statement.orelse)
 
 
-def _reductions(of, node):
+def _find_reductions(of, node):
     """Returns the list of outer variables that the body assigns."""
     found = {}
     body = ast.Module(node.body, [])
-    inside = {of.blocks.paths[s][-1][0] for s in tree.walk(body) if isinstance(s, ast.stmt)}
-    for statement in tree.walk(body):
-        for target in _targets(statement):
+    inside = {of.blocks.paths[s][-1][0] for s in tree.walk_nodes(body) if isinstance(s, ast.stmt)}
+    for statement in tree.walk_nodes(body):
+        for target in _assigned_variables(statement):
             variable = of.variables.variable(of.flow.definition(target))
             if variable is None or variable.place.block[-1][0] in inside:
                 continue
-            made = _reduction(of, statement, target, variable)
+            made = _reduction_of(of, statement, target, variable)
             known = found.setdefault(variable.name, made)
             if known[2:] != made[2:]:
                 of.fail(statement, f"{target.id} is combined in two ways in a prange")
     return list(found.values())
 
 
-def _targets(statement):
+def _assigned_variables(statement):
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
         return [statement.target]
     if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.For)):
@@ -130,16 +130,16 @@ def _targets(statement):
         return [
             n
             for t in targets
-            for n in tree.walk(t)
+            for n in tree.walk_nodes(t)
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         ]
     return []
 
 
-def _reduction(of, statement, target, variable):
+def _reduction_of(of, statement, target, variable):
     t = variable.cxx or of.variables.web_type(variable.webs[0])
     if is_number(t):
-        kind = spelled(t)
+        kind = type_text(t)
         if isinstance(statement, ast.AugAssign) and type(statement.op) in _OPERATORS:
             first, symbol = _OPERATORS[type(statement.op)]
             return _Reduction(variable.name, kind, first, f"{{all}} {symbol} {{name}};")

@@ -1,5 +1,5 @@
 """Implements ``carray(pointer, shape)`` and ``farray``, which return the memory at a pointer as an array, in
-kernels and on the host. In kernels, also translates cffi's ``from_buffer(array)``, which returns a pointer to
+kernels and on the host. In kernels, also translates cffi's ``from_buffer_rule(array)``, which returns a pointer to
 an array's elements."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from numbalite import types
 from numbalite.python import memory, rules, subscripts
-from numbalite.python.values import PRIMARY, Value, is_number, is_whole
+from numbalite.python.values import PRIMARY, Value, is_integral, is_number
 
 
 def carray(ptr: Any, shape: int | tuple[int, ...], dtype: Any = None) -> np.ndarray:
@@ -56,10 +56,10 @@ def _array_at(ptr, shape, dtype, order):
     return np.ndarray(shape, wanted, memory_there, order=order)
 
 
-def rule(order: str) -> Callable:
+def array_rule(order: str) -> Callable:
     """Returns the translator's rule for carray ("C") or farray ("F")."""
 
-    def made(call):
+    def translate_call(call):
         pointer, shape, dtype = call.take("ptr", "shape", "dtype", optional=1)
         t = pointer.type
         if not isinstance(t, types.Pointer) or not is_number(t.dtype):
@@ -68,32 +68,32 @@ def rule(order: str) -> Callable:
             call.fail(f"the pointer is one to {t.dtype}, not to {dtype.type.value}")
         is_tuple = isinstance(shape.type, types.Tuple)
         extents = list(call.of.items(call.node, shape)) if is_tuple else [shape]
-        if not all(is_whole(extent.type) for extent in extents):
+        if not all(is_integral(extent.type) for extent in extents):
             call.fail("a shape is made of integers")
         found = types.Array(t.dtype, len(extents), "C", False)
         if order == "F":
             extents.reverse()
-        text = f"py::array_at({pointer.text}, {subscripts.extents(extents)})"
+        text = f"py::array_at({pointer.text}, {subscripts.extents_text(extents)})"
         value = Value(found, text, PRIMARY, loads=True)
-        return value if order == "C" else subscripts.transposed(value)
+        return value if order == "C" else subscripts.translate_transpose(value)
 
-    return made
+    return translate_call
 
 
-def from_buffer(call: Any) -> Value:
+def from_buffer_rule(call: Any) -> Value:
     """Returns the rule for the method from_buffer of a cffi.FFI."""
     (array,) = call.take("array")
     array = subscripts.as_view(array)
     t = array.type
-    if not isinstance(t, types.Array) or not _is_dense(call, t):
+    if not isinstance(t, types.Array) or not _is_contiguous(call, t):
         call.fail(
             f"takes an array whose elements lie one behind the other, not {rules.describe_type(t)}"
         )
     pointer = types.Pointer(t.dtype, t.readonly)
-    return Value(pointer, f"{array.at(PRIMARY)}.data()", loads=True)
+    return Value(pointer, f"{array.text_at(PRIMARY)}.data()", loads=True)
 
 
-def _is_dense(call, t):
+def _is_contiguous(call, t):
     if t.layout != "A":
         return True
     # x[i:] of a contiguous x is contiguous, but its type does not express this

@@ -11,7 +11,7 @@ _COLUMN = 60
 """Maximum column at which comments are aligned."""
 
 
-def text_of(lines: Any, label: str, file: str, first: int) -> Text:
+def commented_text(lines: Any, label: str, file: str, first: int) -> Text:
     """Returns the Text of the lines of a function that begins at line ``first`` of the file."""
     if not lines:
         return Text("", label, (first,))
@@ -19,7 +19,7 @@ def text_of(lines: Any, label: str, file: str, first: int) -> Text:
     out, numbers, told, last = [], [], set(), first
     for line in lines:
         if line.number > 0:
-            comment = "" if line.number in told else _comment(file, line.number)
+            comment = "" if line.number in told else _line_comment(file, line.number)
             told.add(line.number)
             code = f"{line.text:<{width}}" if len(line.text) < width - 1 else f"{line.text}  "
             out.append(f"{code}// {comment}" if comment else line.text)
@@ -31,7 +31,7 @@ def text_of(lines: Any, label: str, file: str, first: int) -> Text:
     return Text("\n".join(out), label, tuple(numbers))
 
 
-def _comment(file, number):
+def _line_comment(file, number):
     """Returns the Python line as the text of a C++ comment, without a final backslash, which would join the
     comment with the next line."""
     return linecache.getline(file, number).strip().rstrip("\\").strip()

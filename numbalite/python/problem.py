@@ -29,7 +29,7 @@ class Place(NamedTuple):
     def __str__(self) -> str:
         return f"{self.label}({self.line})"
 
-    def shown(self, note: str = "") -> str:
+    def caret_lines(self, note: str = "") -> str:
         """Returns the source line, and a line with a caret under each character of the construct."""
         text = linecache.getline(self.file, self.line).rstrip("\n")
         if not text.strip():
@@ -84,14 +84,14 @@ def on_cpu() -> Iterator[None]:
 def raise_for(problem: Problem, name: str) -> NoReturn:
     """Returns the TranslationError that is raised for the user."""
     if _is_on_cpu.get():
-        problem.message = remedies.on_cpu(problem.message)
-        problem.remedy = remedies.on_cpu(problem.remedy)
+        problem.message = remedies.cpu_message(problem.message)
+        problem.remedy = remedies.cpu_message(problem.remedy)
     place = problem.place
     lines = [f"{place}: {name}: {problem.message}" if place else f"{name}: {problem.message}"]
     if place is not None:
-        lines.append(place.shown())
+        lines.append(place.caret_lines())
     for other, note in problem.notes:
-        lines += [f"{other}: {note}", other.shown()]
+        lines += [f"{other}: {note}", other.caret_lines()]
     if problem.remedy:
         lines.append(problem.remedy)
     text = "\n".join(filter(None, lines))

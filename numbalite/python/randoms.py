@@ -14,54 +14,56 @@ from numbalite.python import arithmetic, remedies
 from numbalite.python.arithmetic import converted
 from numbalite.python.calls import Rule
 from numbalite.python.problem import Problem
-from numbalite.python.values import Value, is_number, is_whole, number
+from numbalite.python.values import Value, is_integral, is_number, number
 
 
-def _on_cpu(rule: Rule) -> Rule:
-    def checked(call):
+def _cpu_only_rule(rule: Rule) -> Rule:
+    def translate_call(call):
         if call.of.session.is_kernel:
-            raise Problem(call.node, f"{call.spelled} has no meaning in a kernel", remedies.RANDOM)
+            raise Problem(
+                call.node, f"{call.function_text} has no meaning in a kernel", remedies.RANDOM
+            )
         for value in (*call.args, *call.keywords.values()):
             if not is_number(value.type):
                 call.fail("takes numbers, and gives one: a loop fills an array")
         return rule(call)
 
-    return checked
+    return translate_call
 
 
 def _distribution_rule(function: str, *names: str, defaults: Any = ()) -> Rule:
     """Returns the rule for a CPU function that draws a float64 from a distribution. `defaults` are the values
     of the last parameters, for calls that omit them."""
 
-    def rule(call):
+    def translate_call(call):
         given = call.take(*names, optional=len(defaults))
         first = len(names) - len(defaults)
         given = [v or number(defaults[k - first]) for k, v in enumerate(given)]
         texts = ", ".join(converted(v, types.float64).text for v in given)
         return call.made(types.float64, f"{function}({texts})", calls=True)
 
-    return _on_cpu(rule)
+    return _cpu_only_rule(translate_call)
 
 
-def _integer(inclusive: bool, *names: str) -> Rule:
+def _integer_rule(inclusive: bool, *names: str) -> Rule:
     """Returns the rule for a CPU function that draws an integer from low to high, or from 0 with one
     argument. If `inclusive`, the upper limit is also a possible result."""
 
-    def rule(call):
+    def translate_call(call):
         low, high = call.take(*names, optional=not inclusive)
         if high is None:
             low, high = number(0), low
-        if not is_whole(low.type) or not is_whole(high.type):
+        if not is_integral(low.type) or not is_integral(high.type):
             call.fail("takes integers")
         if inclusive:
             high = arithmetic.binary(ast.Add, high, number(1))
         a, b = (converted(v, types.float64).text for v in (low, high))
         return call.made(types.int64, f"int64(floor(random_uniform({a}, {b})))", calls=True)
 
-    return _on_cpu(rule)
+    return _cpu_only_rule(translate_call)
 
 
-def _seed(call) -> Value:
+def _translate_seed(call) -> Value:
     (value,) = call.take("seed")
     return call.made(types.void, f"random_seed({value.text})", calls=True)
 
@@ -79,8 +81,8 @@ RULES: dict[Any, Rule] = {
         _distribution_rule("random_normal", "mu", "sigma", defaults=(0, 1)),
     ),
     np.random.normal: _distribution_rule("random_normal", "loc", "scale", defaults=(0, 1)),
-    random.randint: _integer(True, "a", "b"),
-    np.random.randint: _integer(False, "low", "high"),
-    random.randrange: _integer(False, "start", "stop"),
-    **dict.fromkeys((random.seed, np.random.seed), _on_cpu(_seed)),
+    random.randint: _integer_rule(True, "a", "b"),
+    np.random.randint: _integer_rule(False, "low", "high"),
+    random.randrange: _integer_rule(False, "start", "stop"),
+    **dict.fromkeys((random.seed, np.random.seed), _cpu_only_rule(_translate_seed)),
 }

@@ -15,7 +15,7 @@ from typing import Any
 
 from numbalite.cxx import linemap
 from numbalite.cxx.capture import Scope
-from numbalite.cxx.executed import file_of
+from numbalite.cxx.executed import source_name
 from numbalite.python import tree
 from numbalite.python.problem import Place, Problem
 
@@ -52,14 +52,14 @@ class Function:
     def with_names(self, values: dict[str, Any]) -> Function:
         """Returns a copy whose scope contains these values."""
         made = copy.copy(self)
-        made._scope = lambda: self._scope().changed(values)
+        made._scope = lambda: self._scope().with_values(values)
         return made
 
     def place(self, node: ast.AST) -> Place:
         """Returns the position of a node."""
         line = getattr(node, "lineno", self.node.lineno)
         column = getattr(node, "col_offset", 0)
-        end = getattr(node, "end_col_offset", column) if _in_a_line(node) else 10**6
+        end = getattr(node, "end_col_offset", column) if _line_text(node) else 10**6
         return Place(self.label, self.file, line, column, end)
 
     def body_nodes(self) -> list[ast.AST]:
@@ -94,7 +94,7 @@ def _scope_of(function):
     return scope
 
 
-def reread(
+def rebuild_function(
     text: str, name: str, label: str, file: str, first: int, values: Any, defaults: Any
 ) -> Function:
     """Returns a Function from the text of its lines and the values of its scope."""
@@ -106,7 +106,7 @@ def reread(
     return Function(node, label, file, lambda: scope, defaults, text)
 
 
-def lookup(scope: Scope, name: str) -> tuple[bool, Any]:
+def lookup_name(scope: Scope, name: str) -> tuple[bool, Any]:
     """Returns (True, value) for a name that is not a local variable, or (False, None)."""
     known, value = scope.find(name)
     if not known and hasattr(builtins, name):
@@ -114,7 +114,7 @@ def lookup(scope: Scope, name: str) -> tuple[bool, Any]:
     return known, value
 
 
-def read(function: Any) -> Function:
+def read_function(function: Any) -> Function:
     """Returns the Function of a Python function. Raises Problem if the source of the Python function is not
     available."""
     node = linemap.function_node(function)
@@ -125,8 +125,8 @@ def read(function: Any) -> Function:
             "A function with a Python body is translated from its source: define it in a file or a cell "
             "of a notebook, or store the source passed to exec in linecache.cache, under the file name passed to compile.",
         )
-    file = file_of(function.__code__)
-    label = linemap.label_of(file)
+    file = source_name(function.__code__)
+    label = linemap.file_label(file)
     return Function(node, label, file, _scope_of(function), _defaults(function))
 
 
@@ -134,10 +134,10 @@ def is_python(function: Any) -> bool:
     """Returns whether the function's body is Python, and not a single string of CUDA C++."""
     if not isinstance(function, python_types.FunctionType):
         return False
-    return function.__code__.co_name == "<lambda>" or not linemap.is_text(function)
+    return function.__code__.co_name == "<lambda>" or not linemap.is_string_function(function)
 
 
-def _in_a_line(node):
+def _line_text(node):
     return getattr(node, "end_lineno", None) == getattr(node, "lineno", None)
 
 

@@ -13,7 +13,9 @@ from numbalite.python.flow import free_names
 _ASKED = frozenset({"shape", "size", "ndim", "strides", "dtype", "itemsize", "nbytes"})
 
 
-def read_only(arguments: Mapping[str, types.Type], body: list[ast.stmt]) -> frozenset[str]:
+def read_only_parameters(
+    arguments: Mapping[str, types.Type], body: list[ast.stmt]
+) -> frozenset[str]:
     """Returns the names of the array parameters of which the body only reads elements and the shape. An array
     with another use (a view, a call) is not included, because that code may write to it."""
     arrays: dict[str, types.Array | None] = {
@@ -23,20 +25,20 @@ def read_only(arguments: Mapping[str, types.Type], body: list[ast.stmt]) -> froz
     }
     harmless, seen = set(), []
     for statement in body:
-        for node in tree.walk(statement):
+        for node in tree.walk_nodes(statement):
             if isinstance(node, (ast.FunctionDef, ast.Lambda)):  # these become its arguments
                 arrays |= {n.id: None for n in free_names(node) if n.id in arrays}
             if isinstance(node, ast.Name) and node.id in arrays:
                 seen.append(node)
             elif isinstance(node, ast.arg) and node.arg in arrays:  # of a nested function
                 arrays[node.arg] = None
-            elif (found := _read(node, arrays)) is not None:
+            elif (found := _read_array(node, arrays)) is not None:
                 harmless.add(found)
     written = {name.id for name in seen if name not in harmless}
     return frozenset(n for n, t in arrays.items() if t is not None and n not in written)
 
 
-def _read(node, arrays):
+def _read_array(node, arrays):
     """Returns the ast.Name of the array whose elements or shape an expression or a loop reads, None for other
     nodes."""
     if isinstance(node, ast.For):

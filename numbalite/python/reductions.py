@@ -9,20 +9,20 @@ import numpy as np
 
 from numbalite import types
 from numbalite.python import rules, subscripts
-from numbalite.python.calls import Call, Rule, spelled
-from numbalite.python.values import Value, is_complex, is_number, is_whole
+from numbalite.python.calls import Call, Rule, type_text
+from numbalite.python.values import Value, is_complex, is_integral, is_number
 
 
-def _sums(t: Any) -> Any:
+def _sum_type(t: Any) -> Any:
     """Returns the result type of a sum: a 64-bit integer for integers, otherwise the element type."""
-    return rules.widened_integer(t) if is_whole(t) else t
+    return rules.widened_integer(t) if is_integral(t) else t
 
 
-def _averages(t: Any) -> Any:
-    return types.float64 if is_whole(t) else t
+def _average_type(t: Any) -> Any:
+    return types.float64 if is_integral(t) else t
 
 
-def _in_double(t: Any) -> Any:
+def _double_type(t: Any) -> Any:
     """Returns the type of numba's variances, and of its averages that ignore NaN, which accumulate in double
     precision."""
     return types.complex128 if is_complex(t) else types.float64
@@ -34,10 +34,10 @@ def _same_type(t: Any) -> Any:
 
 # Name -> (the result type, whether it is a template parameter, whether complex numbers are supported)
 _REDUCTIONS: dict[str, tuple] = {
-    **dict.fromkeys(("sum", "prod", "nansum", "nanprod"), (_sums, True, True)),
-    "mean": (_averages, True, True),
-    "nanmean": (_in_double, True, True),
-    **dict.fromkeys(("var", "std", "nanvar", "nanstd"), (_in_double, True, False)),
+    **dict.fromkeys(("sum", "prod", "nansum", "nanprod"), (_sum_type, True, True)),
+    "mean": (_average_type, True, True),
+    "nanmean": (_double_type, True, True),
+    **dict.fromkeys(("var", "std", "nanvar", "nanstd"), (_double_type, True, False)),
     **dict.fromkeys(("min", "max", "nanmin", "nanmax"), (_same_type, False, False)),
     **{name: (lambda t: types.int64, False, False) for name in ("argmin", "argmax")},
     "count_nonzero": (lambda t: types.int64, False, True),
@@ -46,10 +46,10 @@ _REDUCTIONS: dict[str, tuple] = {
 _EMPTY = "zero-size array to reduction operation not possible"
 
 
-def _reduction(name: str) -> Rule:
+def _reduction_rule(name: str) -> Rule:
     result, is_template, complex_too = _REDUCTIONS[name]
 
-    def rule(call: Call) -> Value:
+    def translate_call(call: Call) -> Value:
         if len(call.args) != 1 or call.keywords:
             call.fail(
                 "takes an array, and nothing else",
@@ -65,51 +65,51 @@ def _reduction(name: str) -> Rule:
         if name.removeprefix("nan").removeprefix("arg") in ("min", "max"):
             call.of.may_raise(ValueError, (_EMPTY,))
         t = result(dtype)
-        of = f"<{spelled(t)}>" if is_template else ""
+        of = f"<{type_text(t)}>" if is_template else ""
         text = f"py::of_one({array.text})" if is_one else subscripts.as_view(array).text
         return call.made(t, f"np_{name}{of}({text})", loads=True)
 
-    return rule
+    return translate_call
 
 
-def sum_from(call: Call, array: Value, start: Any) -> Value:
+def translate_sum(call: Call, array: Value, start: Any) -> Value:
     """Translates Python's sum of an array, with a start value of this type."""
     dtype = getattr(array.type, "dtype", None)
     if not isinstance(array.type, types.Array) or array.type.ndim != 1 or not is_number(dtype):
         call.fail(
             f"takes a tuple, or an array of numbers with one dimension, not {rules.describe_type(array.type)}"
         )
-    t = rules.common(start, dtype)
-    text = f"np_sum<{spelled(t)}>({subscripts.as_view(array).text})"
+    t = rules.common_type(start, dtype)
+    text = f"np_sum<{type_text(t)}>({subscripts.as_view(array).text})"
     return call.made(t, text, loads=True)
 
 
-FUNCTIONS: dict[Any, Rule] = {getattr(np, name): _reduction(name) for name in _REDUCTIONS}
+FUNCTIONS: dict[Any, Rule] = {getattr(np, name): _reduction_rule(name) for name in _REDUCTIONS}
 
 
-def _ufunc_reduction(name: str) -> Rule:
+def _ufunc_reduction_rule(name: str) -> Rule:
     """Translates np.add.reduce etc. for 1-D arrays."""
-    reduction = _reduction(name)
+    reduction = _reduction_rule(name)
 
-    def rule(call: Call) -> Value:
+    def translate_call(call: Call) -> Value:
         if len(call.args) == 1 and getattr(call.args[0].type, "ndim", 1) != 1:
             call.fail("takes an array with one dimension", "Write the loop over the others.")
         return reduction(call)
 
-    return rule
+    return translate_call
 
 
 FUNCTIONS.update(
     {
-        np.add.reduce: _ufunc_reduction("sum"),
-        np.multiply.reduce: _ufunc_reduction("prod"),
-        np.maximum.reduce: _ufunc_reduction("max"),
-        np.minimum.reduce: _ufunc_reduction("min"),
-        np.logical_and.reduce: _ufunc_reduction("all"),
-        np.logical_or.reduce: _ufunc_reduction("any"),
+        np.add.reduce: _ufunc_reduction_rule("sum"),
+        np.multiply.reduce: _ufunc_reduction_rule("prod"),
+        np.maximum.reduce: _ufunc_reduction_rule("max"),
+        np.minimum.reduce: _ufunc_reduction_rule("min"),
+        np.logical_and.reduce: _ufunc_reduction_rule("all"),
+        np.logical_or.reduce: _ufunc_reduction_rule("any"),
     }
 )
 METHODS: dict[str, Rule] = {
-    name: _reduction(name)
+    name: _reduction_rule(name)
     for name in "sum prod mean var std min max argmin argmax all any".split()
 }  # fmt: skip

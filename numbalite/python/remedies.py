@@ -62,27 +62,27 @@ _ON_CPU = {
 """Texts about kernels -> the same about functions on the CPU; replaced in this order."""
 
 
-def on_cpu(text: str) -> str:
+def cpu_message(text: str) -> str:
     """Adapts a message to a function that runs on the CPU."""
     for ours, theirs in _ON_CPU.items():
         text = text.replace(ours, theirs)
     return text
 
 
-def of_function(value: Any, node: ast.AST | None = None) -> str:
+def function_remedy(value: Any, node: ast.AST | None = None) -> str:
     """Returns what to write instead of a call of an unsupported function."""
     arguments = node.args if isinstance(node, ast.Call) else ()
-    return _of_array(_of_function(value), arguments[0] if arguments else None)
+    return _array_remedy(_function_remedy(value), arguments[0] if arguments else None)
 
 
-def _of_array(remedy, node):
+def _array_remedy(remedy, node):
     """Returns the remedy text for an array `x`, with the name of the array in the user's line."""
     is_named = isinstance(node, (ast.Name, ast.Attribute))
     return remedy.replace("x.size", f"{ast.unparse(node)}.size") if is_named else remedy
 
 
-def _of_function(value):
-    module = getattr(value, "__module__", None) or _bound_to(value)
+def _function_remedy(value):
+    module = getattr(value, "__module__", None) or _method_module(value)
     if module.startswith("numpy.random") or module == "random":
         return RANDOM
     name = getattr(value, "__name__", "")
@@ -97,16 +97,16 @@ def _of_function(value):
     return ""
 
 
-def _bound_to(value):
+def _method_module(value):
     """Returns the name of the module of a bound method's class: np.random.rand is a method of a RandomState."""
     return getattr(type(getattr(value, "__self__", None)), "__module__", "") or ""
 
 
-def of_method(name: str, owner: ast.AST | None = None) -> str:
-    return _of_array(_REMEDIES.get(name, ""), owner)
+def method_remedy(name: str, owner: ast.AST | None = None) -> str:
+    return _array_remedy(_REMEDIES.get(name, ""), owner)
 
 
-def of_stored(t: Any) -> str:
+def storage_remedy(t: Any) -> str:
     """Returns what to write instead of storing an object that is not a number."""
     names = getattr(getattr(t, "dtype", None), "names", None)
     if getattr(t, "ndim", 0):
@@ -114,7 +114,7 @@ def of_stored(t: Any) -> str:
     return f"Store one of its fields: {', '.join(names)}." if names else ""
 
 
-def of_value(value: Any) -> str:
+def subscript_remedy(value: Any) -> str:
     """Returns what to write instead of indexing a Python object."""
     if isinstance(value, list):
         return "A kernel takes numbers from a tuple, or from an array: np.array([...])."
@@ -125,7 +125,7 @@ def of_value(value: Any) -> str:
     return ""
 
 
-def of_arrays(*values: Any) -> str:
+def array_operation_remedy(*values: Any) -> str:
     """Returns what to write instead of an operation on arrays."""
     arrays = [value for value in values if getattr(value.type, "ndim", 0)]
     if not arrays:
@@ -135,7 +135,7 @@ def of_arrays(*values: Any) -> str:
     return f"{_ELEMENTS}, {' and '.join(dict.fromkeys(elements)) or 'y[i] = 2 * x[i]'}."
 
 
-def names_of(owner: Any) -> list[str]:
+def attribute_names(owner: Any) -> list[str]:
     """Returns the supported attributes of a module or another Python object."""
     if isinstance(owner, inkernel.Word):
         return list(inkernel.PARTS.get(owner.path, ()))

@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 
 from numbalite import types
-from numbalite.python.values import Fixed, Known, Sequence, is_complex, is_number, is_real, is_whole
+from numbalite.python.values import (
+    CompileTimeType,
+    FixedArray,
+    Sequence,
+    is_complex,
+    is_integral,
+    is_number,
+    is_real,
+)
 from numbalite.types.inkernel import Word
 
 _SIGNED, _UNSIGNED = types.int64, types.uint64
@@ -28,19 +36,19 @@ def _signed_or_unsigned(t):
     return _UNSIGNED if t.dtype.kind == "u" else _SIGNED
 
 
-def common(a: Any, b: Any) -> Any:
+def common_type(a: Any, b: Any) -> Any:
     """Returns the result type of arithmetic on two types, or None if there is none."""
     if not is_number(a) or not is_number(b):
         return None
-    if is_whole(a) and is_whole(b):
+    if is_integral(a) and is_integral(b):
         return _UNSIGNED if a.dtype.kind == b.dtype.kind == "u" else _SIGNED
-    return types.scalar(np.promote_types(_as_float(a, b), _as_float(b, a)))
+    return types.scalar(np.promote_types(_float_operand_dtype(a, b), _float_operand_dtype(b, a)))
 
 
-def _as_float(t, other):
+def _float_operand_dtype(t, other):
     """Returns the floating-point dtype to which an operand is converted in an operation with a float. For
     example, int16 is converted to float32, and int8 to float16."""
-    if not is_whole(t):
+    if not is_integral(t):
         return t.dtype
     bits = 8 * t.size + (t.dtype.kind == "u")  # a signed type that contains it
     if other is types.float16 and bits <= 8:
@@ -48,36 +56,36 @@ def _as_float(t, other):
     return np.dtype("f4" if bits <= 16 else "f8")
 
 
-def quotient(a: Any, b: Any) -> Any:
+def quotient_type(a: Any, b: Any) -> Any:
     """Returns the type of ``a / b``."""
-    found = common(a, b)
-    return types.float64 if found is not None and is_whole(found) else found
+    found = common_type(a, b)
+    return types.float64 if found is not None and is_integral(found) else found
 
 
-def power(a: Any, b: Any) -> Any:
+def power_type(a: Any, b: Any) -> Any:
     """Returns the type of ``a ** b``: a float keeps its type with an integer, except that float16
     becomes float32. In numba, a boolean to the power of an int32 is also a float32."""
-    found = a if is_real(a) and is_whole(b) else common(a, b)
+    found = a if is_real(a) and is_integral(b) else common_type(a, b)
     if found is types.float16 or (a is types.boolean and b is types.int32):
         return types.float32
     return found
 
 
-def bitwise(a: Any, b: Any) -> Any:
+def bitwise_type(a: Any, b: Any) -> Any:
     """Returns the type of ``a & b``."""
     if a is types.boolean and b is types.boolean:
         return a
-    if not is_whole(a) or not is_whole(b):
+    if not is_integral(a) or not is_integral(b):
         return None
-    return common(a, b)
+    return common_type(a, b)
 
 
-def shift(a: Any, b: Any) -> Any:
+def shift_type(a: Any, b: Any) -> Any:
     """Returns the type of ``a << b``, which is the type of the first operand."""
-    return _signed_or_unsigned(a) if is_whole(a) and is_whole(b) else None
+    return _signed_or_unsigned(a) if is_integral(a) and is_integral(b) else None
 
 
-def unified(a: Any, b: Any) -> Any:
+def unified_type(a: Any, b: Any) -> Any:
     """Returns the type of a variable that is assigned values of two types, or None if there is no common
     type."""
     if a == b:
@@ -87,7 +95,7 @@ def unified(a: Any, b: Any) -> Any:
     if isinstance(a, types.Array) and isinstance(b, types.Array):
         return _unified_arrays(a, b)
     if isinstance(a, types.Tuple) and isinstance(b, types.Tuple) and len(a) == len(b):
-        items = [unified(x, y) for x, y in zip(a.types, b.types, strict=True)]
+        items = [unified_type(x, y) for x, y in zip(a.types, b.types, strict=True)]
         if isinstance(a, types.NamedTuple) and not isinstance(b, type(a)):
             return None
         return None if None in items else a.of(items)
@@ -101,15 +109,15 @@ def _unified_arrays(a, b):
     return types.Array(a.dtype, a.ndim, a.layout if a.layout == b.layout else "A", readonly)
 
 
-def stored(t: Any) -> Any:
+def stored_type(t: Any) -> Any:
     """Returns the type of a variable that is assigned a value of this type: for a shared or local array, the
     type of a view of the array."""
-    return t.view if isinstance(t, Fixed) else t
+    return t.view if isinstance(t, FixedArray) else t
 
 
 def describe_type(t: Any) -> str:
     """Returns a description of a type, for messages."""
-    if isinstance(t, Known):
+    if isinstance(t, CompileTimeType):
         return _described_object(t.value)
     if isinstance(t, Sequence):
         return f"{t.kind}(...)"
@@ -143,7 +151,7 @@ def _described_object(value):
 # The types in which C++ computes operations on operands of these types.
 
 
-def promoted(a: Any, b: Any) -> Any:
+def promoted_type(a: Any, b: Any) -> Any:
     """Returns the type of an operation on these two numbers by C++'s arithmetic conversions."""
     if is_complex(a) or is_complex(b):
         return (
@@ -161,4 +169,4 @@ def promoted(a: Any, b: Any) -> Any:
 
 
 def _is_any_integer(a, b):
-    return is_whole(a) or is_whole(b)
+    return is_integral(a) or is_integral(b)

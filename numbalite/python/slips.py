@@ -24,14 +24,17 @@ _SIGNS = {
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 
 
-def find(function: Function) -> list[Slip]:
+def find_slips(function: Function) -> list[Slip]:
     """Returns the probable mistakes in a function's body."""
     if isinstance(function.node, ast.Lambda):
         return []
     found = []
-    for kind, node, text in (*_expressions(function.body_nodes()), *_Branches(function).reads()):
+    for kind, node, text in (
+        *_expressions(function.body_nodes()),
+        *_BranchAssignments(function).find_unset_reads(),
+    ):
         place = function.place(node)
-        shown = "\n".join(row[4:] for row in place.shown().split("\n"))
+        shown = "\n".join(row[4:] for row in place.caret_lines().split("\n"))
         found.append(Slip(place.label, place.line, kind, text, shown))
     return sorted(dict.fromkeys(found), key=lambda slip: slip.line)
 
@@ -39,7 +42,7 @@ def find(function: Function) -> list[Slip]:
 def _expressions(nodes: list[ast.AST]) -> Iterator[tuple[str, ast.AST, str]]:
     for node in nodes:
         if isinstance(node, ast.Expr):
-            text = _dropped(node.value)
+            text = _unused_value(node.value)
             if text:
                 yield "unused", node.value, text
         elif isinstance(node, ast.BoolOp):
@@ -49,7 +52,7 @@ def _expressions(nodes: list[ast.AST]) -> Iterator[tuple[str, ast.AST, str]]:
                 if isinstance(v, ast.Compare) and isinstance(v.ops[0], ast.Eq)
             ]
             for value in node.values if equal else ():  # n or 7 is a value
-                if _is_number_but_a_flag(value):
+                if _is_number_not_flag(value):
                     made = ast.unparse(ast.Compare(equal[0].left, equal[0].ops, [value]))
                     yield (
                         "logical",
@@ -58,7 +61,7 @@ def _expressions(nodes: list[ast.AST]) -> Iterator[tuple[str, ast.AST, str]]:
                     )
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor):
             exponent = getattr(node.right, "value", None)
-            if exponent in _EXPONENTS and type(exponent) is int and not _exchanges(nodes, node):
+            if exponent in _EXPONENTS and type(exponent) is int and not _is_bit_mask(nodes, node):
                 power = ast.unparse(ast.BinOp(node.left, ast.Pow(), node.right))
                 yield (
                     "power", node,
@@ -66,7 +69,7 @@ def _expressions(nodes: list[ast.AST]) -> Iterator[tuple[str, ast.AST, str]]:
                 )  # fmt: skip
 
 
-def _exchanges(nodes, node):
+def _is_bit_mask(nodes, node):
     """Returns whether a number is used as a bit mask: in binary notation, or next to other powers of two, as
     in exchanges between lanes."""
     if isinstance(node.left, ast.BinOp) and isinstance(
@@ -79,7 +82,7 @@ def _exchanges(nodes, node):
     return any(getattr(other, "value", None) in (1, 4, 8, 16, 32) for other in others)
 
 
-def _dropped(value):
+def _unused_value(value):
     if isinstance(value, ast.Compare):
         text = f"{ast.unparse(value)} compares and drops the result"
         if isinstance(value.ops[0], ast.Eq) and len(value.ops) == 1:
@@ -93,33 +96,33 @@ def _dropped(value):
     return None
 
 
-def _is_number_but_a_flag(node):
+def _is_number_not_flag(node):
     value = getattr(node, "value", None) if isinstance(node, ast.Constant) else None
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value not in (0, 1)
 
 
-class _Branches:
+class _BranchAssignments:
     """Finds variables that only one branch of an `if` sets, and that are read after the `if`."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
         self.found: dict[str, tuple[str, ast.AST, str]] = {}
 
-    def reads(self) -> Iterator[tuple[str, ast.AST, str]]:
-        self._block(self.function.body, set(self.function.parameters), {})
+    def find_unset_reads(self) -> Iterator[tuple[str, ast.AST, str]]:
+        self._visit_block(self.function.body, set(self.function.parameters), {})
         yield from self.found.values()
 
-    def _block(self, body, assigned, partly) -> bool:
+    def _visit_block(self, body, assigned, partly) -> bool:
         """Follows statements: `assigned` contains the variables that are set. `partly` maps each variable
         that only one branch sets to its `if`. Returns True if control does not reach the code after the
         statements."""
         for statement in body:
             if isinstance(statement, ast.If):
-                if self._if(statement, assigned, partly):
+                if self._visit_if(statement, assigned, partly):
                     return True
                 continue
             if isinstance(statement, (ast.For, ast.While)):
-                self._reads(
+                self._check_reads(
                     statement.iter if isinstance(statement, ast.For) else statement.test, partly
                 )
                 inside = _assigned_names([statement])
@@ -128,29 +131,29 @@ class _Branches:
                 assigned |= inside
                 continue
             if isinstance(statement, _LEAVING):
-                self._reads(statement, partly)
+                self._check_reads(statement, partly)
                 return True
             if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)):
                 for name in _used_names([statement]):
                     partly.pop(name, None)
                 assigned |= _assigned_names([statement])
                 continue
-            self._reads(statement, partly)
+            self._check_reads(statement, partly)
             for name in _assigned_names([statement]):
                 partly.pop(name, None)
                 assigned.add(name)
         return False
 
-    def _if(self, statement, assigned, partly):
-        self._reads(statement.test, partly)
+    def _visit_if(self, statement, assigned, partly):
+        self._check_reads(statement.test, partly)
         sides, gone = [], []
         for body in (statement.body, statement.orelse):
             for name in _used_names(body):
                 partly.pop(name, None)  # perhaps under the same condition
             inside, unsure = set(assigned), {}
-            gone.append(self._block(body, inside, unsure))
+            gone.append(self._visit_block(body, inside, unsure))
             sides.append((inside, unsure))
-        if any(isinstance(node, _LEAVING) for node in tree.walk(statement)):
+        if any(isinstance(node, _LEAVING) for node in tree.walk_nodes(statement)):
             partly.clear()  # the body of a loop may be executed zero times: its variables may be unset
         if all(gone):
             return True
@@ -161,7 +164,7 @@ class _Branches:
             return False
         (first, first_unsure), (second, second_unsure) = sides
         for name in (first ^ second) - assigned:
-            if self._varies(statement.test):
+            if self._is_variable_condition(statement.test):
                 partly[name] = statement
         for name in (*first_unsure, *second_unsure):
             assigned.discard(name)
@@ -169,23 +172,23 @@ class _Branches:
         assigned |= first & second
         return False
 
-    def _varies(self, test):
+    def _is_variable_condition(self, test):
         """Returns whether a condition can be both true and false. Global names of the module count as
         constants."""
-        names = [node.id for node in tree.walk(test) if isinstance(node, ast.Name)]
+        names = [node.id for node in tree.walk_nodes(test) if isinstance(node, ast.Name)]
         return any(name in self._local_names() for name in names)
 
     def _local_names(self):
         return _assigned_names(self.function.body) | set(self.function.parameters)
 
-    def _reads(self, node, partly):
-        for part in _unconditional(node):
+    def _check_reads(self, node, partly):
+        for part in _always_evaluated(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and part.id in partly:
-                self._add(part, partly.pop(part.id))
+                self._record_read(part, partly.pop(part.id))
             if isinstance(part, ast.AugAssign) and getattr(part.target, "id", None) in partly:
-                self._add(part.target, partly.pop(part.target.id))
+                self._record_read(part.target, partly.pop(part.target.id))
 
-    def _add(self, node, branch):
+    def _record_read(self, node, branch):
         text = (
             f"{node.id} has no value where the if of line {branch.lineno} does not set it: set it before the if, "
             f"{node.id} = 0, or in both branches"
@@ -193,7 +196,7 @@ class _Branches:
         self.found.setdefault(node.id, ("unset", node, text))
 
 
-def _unconditional(node) -> list[Any]:
+def _always_evaluated(node) -> list[Any]:
     """Returns the list of descendant nodes that are always evaluated if this node is."""
     found = []
     waiting = [node]
@@ -215,7 +218,7 @@ def _assigned_names(body) -> set[str]:
     """Returns the names of the variables that statements assign."""
     found = set()
     for statement in body:
-        for node in tree.walk(statement):
+        for node in tree.walk_nodes(statement):
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 found.add(node.id)
             elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -226,5 +229,8 @@ def _assigned_names(body) -> set[str]:
 def _used_names(body) -> set[str]:
     """Returns the names of the variables that statements read or assign."""
     return {
-        node.id for statement in body for node in tree.walk(statement) if isinstance(node, ast.Name)
+        node.id
+        for statement in body
+        for node in tree.walk_nodes(statement)
+        if isinstance(node, ast.Name)
     }

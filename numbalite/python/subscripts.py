@@ -16,12 +16,12 @@ from numbalite.python.rules import describe_type
 from numbalite.python.values import (
     PRIMARY,
     UNARY,
-    Fixed,
-    Known,
+    CompileTimeType,
+    FixedArray,
     Value,
     is_complex,
+    is_integral,
     is_number,
-    is_whole,
     number,
     tuple_of,
 )
@@ -35,7 +35,7 @@ class Slice(NamedTuple):
     step: Value | None
 
 
-def indices(of: Any, node: ast.AST) -> list:
+def subscript_items(of: Any, node: ast.AST) -> list:
     """Returns the list of items in brackets: The items are Values, Slices and ``...``; tuples are
     unpacked."""
     nodes = node.elts if isinstance(node, ast.Tuple) else [node]
@@ -55,34 +55,34 @@ def indices(of: Any, node: ast.AST) -> list:
     return found
 
 
-def extent(base: Value, axis: int) -> Value:
+def extent_text(base: Value, axis: int) -> Value:
     """``a.shape[axis]``"""
-    if isinstance(base.type, Fixed) and base.type.space != "dynamic":
+    if isinstance(base.type, FixedArray) and base.type.space != "dynamic":
         return number(int(base.type.shape[axis]))
-    return Value(types.int64, f"{_view(base)}.shape[{axis}]", range=(0, 2**63 - 1))
+    return Value(types.int64, f"{_view_value(base)}.shape[{axis}]", range=(0, 2**63 - 1))
 
 
-def stride(base: Value, axis: int) -> Value:
-    if isinstance(base.type, Fixed) and base.type.space != "dynamic":
+def stride_text(base: Value, axis: int) -> Value:
+    if isinstance(base.type, FixedArray) and base.type.space != "dynamic":
         step = base.type.dtype.size
         for n in base.type.shape[axis + 1 :]:
             step *= n
         return number(step)
-    return Value(types.int64, f"{_view(base)}.strides[{axis}]")
+    return Value(types.int64, f"{_view_value(base)}.strides[{axis}]")
 
 
-def size(base: Value) -> Value:
-    if isinstance(base.type, Fixed) and base.type.space != "dynamic":
+def size_text(base: Value) -> Value:
+    if isinstance(base.type, FixedArray) and base.type.space != "dynamic":
         count = 1
         for n in base.type.shape:
             count *= n
         return number(int(count))
-    return Value(types.int64, f"{_view(base)}.size()", range=(0, 2**63 - 1))
+    return Value(types.int64, f"{_view_value(base)}.size()", range=(0, 2**63 - 1))
 
 
-def is_raw(t: Any) -> bool:
+def is_cpp_array(t: Any) -> bool:
     """Returns whether the type is that of a C++ array, not of a view."""
-    return isinstance(t, Fixed) and t.space in ("shared", "local", "record", "dynamic")
+    return isinstance(t, FixedArray) and t.space in ("shared", "local", "record", "dynamic")
 
 
 def as_view(value: Value) -> Value:
@@ -90,13 +90,13 @@ def as_view(value: Value) -> Value:
     and variables store."""
     if value.items is not None and value.text.startswith("grid"):
         return tuple_of(value.items)
-    if not isinstance(value.type, Fixed):
+    if not isinstance(value.type, FixedArray):
         return value
-    text = f"py::as_array({value.text})" if is_raw(value.type) else value.text
+    text = f"py::as_array({value.text})" if is_cpp_array(value.type) else value.text
     return value.replace(type=value.type.view, cxx=value.type.view, text=text)
 
 
-def element(value: Value) -> Value:
+def scalar_element(value: Value) -> Value:
     """Returns the element of a 0-d array of numbers; returns other values unchanged."""
     t = value.type
     if not isinstance(t, types.Array) or t.ndim or not is_number(t.dtype):
@@ -104,13 +104,13 @@ def element(value: Value) -> Value:
     return value.replace(type=t.dtype, cxx=t.dtype, range=None, loads=not value.is_constant)
 
 
-def known_element(value: Value) -> Value:
+def constant_element(value: Value) -> Value:
     """Returns the number in a constant 0-d array; returns other values unchanged."""
-    return element(value) if value.is_constant else value
+    return scalar_element(value) if value.is_constant else value
 
 
-def _view(base):
-    return as_view(base).at(PRIMARY) if is_raw(base.type) else base.at(PRIMARY)
+def _view_value(base):
+    return as_view(base).text_at(PRIMARY) if is_cpp_array(base.type) else base.text_at(PRIMARY)
 
 
 def complex_parts(base: Value, which: int) -> Value:
@@ -127,28 +127,28 @@ def complex_parts(base: Value, which: int) -> Value:
     return Value(made, f"py::parts({base.text}, {which})", loads=base.loads)
 
 
-def reshaped(base: Value, shape: list[Value]) -> Value:
+def translate_reshape(base: Value, shape: list[Value]) -> Value:
     """``a.reshape(n, -1)`` for a contiguous array."""
     base = as_view(base)
     t = types.Array(base.type.dtype, len(shape), "C", base.type.readonly)
-    return Value(t, f"py::reshaped({base.text}, {extents(shape)})", loads=base.loads)
+    return Value(t, f"py::reshaped({base.text}, {extents_text(shape)})", loads=base.loads)
 
 
-def extents(shape: list[Value]) -> str:
+def extents_text(shape: list[Value]) -> str:
     """Returns the C++ text of the extents of a shape, as int64."""
     return ", ".join(
         f"int64({item.text})" if item.cxx is types.uint64 else item.text for item in shape
     )
 
 
-def viewed(base: Value, dtype: types.Scalar, spelling: str) -> Value:
+def translate_view(base: Value, dtype: types.Scalar, spelling: str) -> Value:
     """Translates ``a.view(dtype)``: the same bytes as elements of another type."""
     base = as_view(base)
     t = types.Array(dtype, base.type.ndim, base.type.layout, base.type.readonly)
     return Value(t, f"py::viewed<{spelling}>({base.text})", loads=base.loads)
 
 
-def transposed(base: Value) -> Value:
+def translate_transpose(base: Value) -> Value:
     base = as_view(base)
     if base.type.ndim < 2:
         return base
@@ -157,28 +157,28 @@ def transposed(base: Value) -> Value:
     return Value(t, f"py::transposed({base.text})", loads=base.loads)
 
 
-def load(of: Any, node: ast.AST, base: Value, items: list) -> Value:
+def load_item(of: Any, node: ast.AST, base: Value, items: list) -> Value:
     """``base[items]``"""
     t = base.type
     if isinstance(t, types.Tuple):
-        return _item(of, node, base, items)
+        return _tuple_item(of, node, base, items)
     if isinstance(t, (types.Record, types.Array)) and len(items) == 1:
         named = getattr(items[0], "type", None)
-        if isinstance(named, Known) and isinstance(named.value, str):
+        if isinstance(named, CompileTimeType) and isinstance(named.value, str):
             if isinstance(t, types.Record) or t.ndim == 0:
-                return field(of, node, base, named.value)
+                return field_value(of, node, base, named.value)
             if has_fields(t, named.value):
-                return fields(base, named.value)
+                return fields_view(base, named.value)
             of.fail(node, f"{describe_type(t)} has no field {named.value!r}")
     if isinstance(t, types.Record) and len(items) == 1 and _is_field_number(t, items[0]):
         names: Any = t.dtype.names
-        return field(of, node, base, names[items[0].constant])
+        return field_value(of, node, base, names[items[0].constant])
     if isinstance(t, types.Array) and t.ndim == 0 and items in ([], [Ellipsis]):
-        return element(base) if is_number(t.dtype) else Value(t.dtype, base.text, loads=True)
+        return scalar_element(base) if is_number(t.dtype) else Value(t.dtype, base.text, loads=True)
     if isinstance(t, types.Pointer) and is_number(t.dtype):
         return _pointer_element(of, node, base, items)
     if not isinstance(t, types.Array):
-        remedy = remedies.of_value(t.value) if isinstance(t, Known) else ""
+        remedy = remedies.subscript_remedy(t.value) if isinstance(t, CompileTimeType) else ""
         of.fail(node, f"{describe_type(t)} has no elements", remedy)
     if Ellipsis in items:
         at = items.index(Ellipsis)
@@ -190,41 +190,41 @@ def load(of: Any, node: ast.AST, base: Value, items: list) -> Value:
             f"Write {t.ndim}, separated by commas." if t.ndim > 1 else "Write one.",
         )  # fmt: skip
     if any(isinstance(item, Slice) for item in items):
-        return _sliced(of, node, base, items)
-    return _indexed(
-        of, node, base, [_index(of, node, base, k, item) for k, item in enumerate(items)]
+        return _sliced_view(of, node, base, items)
+    return _indexed_element(
+        of, node, base, [_index_text(of, node, base, k, item) for k, item in enumerate(items)]
     )
 
 
 def _pointer_element(of, node, base, items):
     """Translates ``p[i]``: a pointer has no length, so a negative index refers to an element before it."""
     (item,) = items if len(items) == 1 else (None,)
-    if not isinstance(item, Value) or not is_whole(item.type):
+    if not isinstance(item, Value) or not is_integral(item.type):
         of.fail(node, "an element of a pointer is asked for by one integer")
-    return Value(base.type.dtype, f"{base.at(PRIMARY)}[{item.text}]", loads=True)
+    return Value(base.type.dtype, f"{base.text_at(PRIMARY)}[{item.text}]", loads=True)
 
 
-def _index(of, node, base, axis, item: Value) -> str:
+def _index_text(of, node, base, axis, item: Value) -> str:
     """Returns the C++ text of an index; negative indices are counted from the end."""
     if isinstance(item.type, types.Array) and item.type.ndim == 0:
         item = item.replace(type=item.type.dtype, cxx=item.type.dtype)
-    if not is_whole(item.type):
+    if not is_integral(item.type):
         of.fail(
             node,
             f"{describe_type(item.type)} is not a valid index: an index is an integer",
-            _integer(node, item),
+            _integer_hint(node, item),
         )
-    if item.is_natural:
+    if item.is_nonnegative:
         return item.text
-    n = extent(base, axis)
+    n = extent_text(base, axis)
     if item.is_constant:
         return str(n.constant + item.constant) if n.is_constant else f"{n.text} - {-item.constant}"
     return f"py::wrap({item.text}, {n.text})"
 
 
-def _integer(node, item):
+def _integer_hint(node, item):
     """Returns a hint that explains how to convert an object to an integer; "" if there is no hint."""
-    if isinstance(item.type, Known) and str(item.type.value).startswith("<cuda."):
+    if isinstance(item.type, CompileTimeType) and str(item.type.value).startswith("<cuda."):
         return f"{describe_type(item.type)}.x is one."
     if isinstance(item.type, types.Tuple):
         names = ", ".join("ijklmn"[: len(item.type)])
@@ -235,32 +235,32 @@ def _integer(node, item):
     return "int(x) makes one." + " // divides integers." * divides
 
 
-def _indexed(of, node, base, texts):
+def _indexed_element(of, node, base, texts):
     t = base.type
-    if is_raw(t):
-        text = base.at(PRIMARY) + "".join(f"[{i}]" for i in texts)
+    if is_cpp_array(t):
+        text = base.text_at(PRIMARY) + "".join(f"[{i}]" for i in texts)
         if len(texts) == t.ndim:
             return Value(t.dtype, text, loads=True)
-        return Value(Fixed(t.dtype, t.shape[len(texts) :], t.space, t.readonly), text)
+        return Value(FixedArray(t.dtype, t.shape[len(texts) :], t.space, t.readonly), text)
     if len(texts) == t.ndim:
         text = f"[{texts[0]}]" if t.ndim == 1 else f"({', '.join(texts)})"
-        return Value(t.dtype, base.at(PRIMARY) + text, loads=True)
-    text = base.at(PRIMARY) + "".join(f"[{i}]" for i in texts)
+        return Value(t.dtype, base.text_at(PRIMARY) + text, loads=True)
+    text = base.text_at(PRIMARY) + "".join(f"[{i}]" for i in texts)
     layout = "C" if t.layout == "C" else "A"
     return Value(types.Array(t.dtype, t.ndim - len(texts), layout, t.readonly), text)
 
 
-def _sliced(of, node, base, items):
+def _sliced_view(of, node, base, items):
     """Returns the Value of a view with fewer dimensions, or of a part of each dimension."""
     base = as_view(base)
     parts, kept = [], 0
     for k, item in enumerate(items):
         if not isinstance(item, Slice):
-            parts.append(_index(of, node, base, k, item))
+            parts.append(_index_text(of, node, base, k, item))
             continue
         kept += 1
         for part in item:
-            if part is not None and not is_whole(part.type) and not _is_none(part):
+            if part is not None and not is_integral(part.type) and not _is_none(part):
                 of.fail(node, f"the parts of a slice are integers, not {describe_type(part.type)}")
         texts = ["none_type()" if p is None or _is_none(p) else p.text for p in item]
         while texts and texts[-1] == "none_type()":
@@ -278,14 +278,14 @@ def _is_none(value):
     return isinstance(value.type, types.Empty)
 
 
-def _item(of, node, base, items):
+def _tuple_item(of, node, base, items):
     (item,) = items if len(items) == 1 else [None]
     if isinstance(item, Slice):
         parts = [p.constant if p is not None else None for p in item]
         if any(p is not None and not p.is_constant for p in item):
             of.fail(node, "the parts of a slice of a tuple must be known when compiling")
         return tuple_of(of.items(node, base)[slice(*parts)])
-    if not isinstance(item, Value) or not is_whole(item.type):
+    if not isinstance(item, Value) or not is_integral(item.type):
         of.fail(node, "an item of a tuple is asked for by one integer")
     count = len(base.type)
     if item.is_constant:
@@ -303,14 +303,23 @@ def _item(of, node, base, items):
         of.may_raise(IndexError, ("tuple index out of range",))
         index = f"NUMBALITE_ITEM({item.text}, {count})"
     else:
-        index = item.text if item.is_natural else f"py::wrap({item.text}, {count})"
+        index = item.text if item.is_nonnegative else f"py::wrap({item.text}, {count})"
     t = base.type.types[0]
     if base.items is not None and base.text.startswith("make_tuple(") and is_number(t):
         base = tuple_of(arithmetic.converted(part, t) for part in base.items)
-    return Value(t, f"{base.at(PRIMARY)}[{index}]", calls=is_checked, loads=base.loads)
+    return Value(t, f"{base.text_at(PRIMARY)}[{index}]", calls=is_checked, loads=base.loads)
 
 
-__all__ = ["UNARY", "Slice", "as_view", "extent", "indices", "load", "size", "stride"]
+__all__ = [
+    "UNARY",
+    "Slice",
+    "as_view",
+    "extent_text",
+    "load_item",
+    "size_text",
+    "stride_text",
+    "subscript_items",
+]
 
 
 def _is_field_number(record, item):
@@ -319,7 +328,7 @@ def _is_field_number(record, item):
     return (
         isinstance(item, Value)
         and item.is_constant
-        and is_whole(item.type)
+        and is_integral(item.type)
         and -len(names) <= item.constant < len(names)
     )
 
@@ -332,7 +341,7 @@ def has_fields(t: Any, name: str) -> bool:
     return name in (dtype.names or ()) and dtype[name].subdtype is None
 
 
-def fields(base: Value, name: str) -> Value:
+def fields_view(base: Value, name: str) -> Value:
     """Translates ``a.x`` and ``a["x"]``: a view of one field of each record."""
     base = as_view(base)
     dtype, offset = base.type.dtype.dtype.fields[name][:2]
@@ -341,14 +350,14 @@ def fields(base: Value, name: str) -> Value:
     return Value(made, f"py::fields<{t.cxx}>({base.text}, {offset})", loads=base.loads)
 
 
-def field(of: Any, node: ast.AST, value: Value, name: str) -> Value:
+def field_value(of: Any, node: ast.AST, value: Value, name: str) -> Value:
     """``r.x``, ``r["x"]``"""
     record = value.type.dtype if isinstance(value.type, types.Array) else value.type
     if not isinstance(record, types.Record) or name not in (record.dtype.names or ()):
         of.fail(node, f"{describe_type(record)} has no field {name!r}")
     dtype = record.dtype[name]
-    text = f"{value.at(PRIMARY)}.{name}"
+    text = f"{value.text_at(PRIMARY)}.{name}"
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
-        return Value(Fixed(types.from_dtype(base), shape, "record"), text, loads=True)
+        return Value(FixedArray(types.from_dtype(base), shape, "record"), text, loads=True)
     return Value(types.from_dtype(dtype), text, loads=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from numbalite import types
-from numbalite.python.values import UNARY, Value, is_number, is_real, is_whole
+from numbalite.python.values import UNARY, Value, is_integral, is_number, is_real
 
 _COMPARISONS = {
     # comparison operator -> (C++ function, whether the operands are swapped, whether the result is negated)
@@ -33,22 +33,22 @@ def _is_delta(t):
     return is_time(t) and t.dtype.kind == "m"
 
 
-def _delta(t):
+def _delta_dtype(t):
     """Returns the timedelta64 dtype with a time's unit."""
     return np.dtype(t.dtype.str.replace("M8", "m8"))
 
 
-def _common(a, b):
+def _common_unit(a, b):
     """Returns the finer of two units, as a timedelta64 type, or None if the conversion depends on the
     calendar."""
     try:
-        found = np.promote_types(_delta(a), _delta(b))
+        found = np.promote_types(_delta_dtype(a), _delta_dtype(b))
     except TypeError:
         return None
-    return found if all(_factor(t, found) for t in (a, b)) else None
+    return found if all(_conversion_factor(t, found) for t in (a, b)) else None
 
 
-def _factor(t, unit):
+def _conversion_factor(t, unit):
     """Returns the conversion factor between two units of time, or 0 if the factor is not an integer or
     depends on the calendar."""
     if np.datetime_data(t.dtype)[0] == "generic":
@@ -62,13 +62,13 @@ def _factor(t, unit):
     return int(ratio) if ratio == int(ratio) else 0
 
 
-def converted(value: Value, t: Any) -> Value | None:
+def convert_unit(value: Value, t: Any) -> Value | None:
     """Converts a time or duration to another unit; returns None if the result is not an integer."""
     if value.type == t:
         return value
     if not is_time(t) or value.type.dtype.kind != t.dtype.kind:
         return None
-    factor = _factor(value.type, t.dtype)
+    factor = _conversion_factor(value.type, t.dtype)
     if not factor:
         return None
     text = value.text if factor == 1 else f"py::time_times({value.text}, {factor})"
@@ -77,13 +77,13 @@ def converted(value: Value, t: Any) -> Value | None:
     )
 
 
-def _pair(a, b):
+def _convert_pair(a, b):
     """Converts two times to a common unit: returns (a, b, unit), or None if there is no common unit."""
-    unit = _common(a.type, b.type)
+    unit = _common_unit(a.type, b.type)
     if unit is None:
         return None
     of = {"m": unit, "M": np.dtype(unit.str.replace("m8", "M8"))}
-    pair = [converted(v, types.Time(of[v.type.dtype.kind])) for v in (a, b)]
+    pair = [convert_unit(v, types.Time(of[v.type.dtype.kind])) for v in (a, b)]
     return None if None in pair else (*pair, of)
 
 
@@ -91,41 +91,43 @@ def binary(op: type, a: Value, b: Value) -> Value | None:
     """Returns the Value of ``a op b``, where one operand is a time, or None if the operation does not
     exist."""
     if not (is_time(a.type) and is_time(b.type)):
-        return _scaled(op, a, b)
-    pair = _pair(a, b)
+        return _scale_duration(op, a, b)
+    pair = _convert_pair(a, b)
     if pair is None:
         return None
     x, y, of = pair
     kinds = a.type.dtype.kind + b.type.dtype.kind
     if op is ast.Add and kinds in ("mm", "mM", "Mm"):
-        return _call("time_sum", types.Time(of["m" if kinds == "mm" else "M"]), x, y)
+        return _call_text("time_sum", types.Time(of["m" if kinds == "mm" else "M"]), x, y)
     if op is ast.Sub and kinds in ("mm", "MM", "Mm"):
-        return _call("time_difference", types.Time(of["M" if kinds == "Mm" else "m"]), x, y)
+        return _call_text("time_difference", types.Time(of["M" if kinds == "Mm" else "m"]), x, y)
     if kinds != "mm":
         return None
     if op is ast.Div:
-        return _call("time_ratio", types.float64, x, y)
+        return _call_text("time_ratio", types.float64, x, y)
     if op is ast.FloorDiv:
-        return _call("time_floor_div", types.int64, x, y)
-    return _call("time_floor_mod", types.Time(of["m"]), x, y) if op is ast.Mod else None
+        return _call_text("time_floor_div", types.int64, x, y)
+    return _call_text("time_floor_mod", types.Time(of["m"]), x, y) if op is ast.Mod else None
 
 
-def _scaled(op, a, b):
+def _scale_duration(op, a, b):
     """Returns the Value of a duration multiplied or divided by a number."""
     if op is ast.Mult and is_number(a.type):
         a, b = b, a
-    if not _is_delta(a.type) or not (is_whole(b.type) or is_real(b.type)):
+    if not _is_delta(a.type) or not (is_integral(b.type) or is_real(b.type)):
         return None
     if op is ast.Mult:
-        return _call("time_times", a.type, a, b)
+        return _call_text("time_times", a.type, a, b)
     if op is ast.Div:
-        return _call("time_over", a.type, a, b)
+        return _call_text("time_over", a.type, a, b)
     return (
-        _call("time_floor_div", a.type, a, b) if op is ast.FloorDiv and is_whole(b.type) else None
+        _call_text("time_floor_div", a.type, a, b)
+        if op is ast.FloorDiv and is_integral(b.type)
+        else None
     )
 
 
-def _call(name, t, a, b):
+def _call_text(name, t, a, b):
     return Value(
         t, f"py::{name}({a.text}, {b.text})", calls=a.calls or b.calls, loads=a.loads or b.loads
     )
@@ -135,17 +137,17 @@ def unary(op: type, a: Value) -> Value | None:
     """``-a``, ``+a`` of a duration: NaT stays NaT."""
     if not _is_delta(a.type) or op is ast.Invert:
         return None
-    return a if op is ast.UAdd else a.replace(text=f"-{a.at(100)}", precedence=UNARY)
+    return a if op is ast.UAdd else a.replace(text=f"-{a.text_at(100)}", precedence=UNARY)
 
 
 def compare(op: type, a: Value, b: Value) -> Value | None:
     """Translates ``a < b`` of times, which is false if an operand is NaT."""
     if not is_time(a.type) or not is_time(b.type):
         return None
-    pair = _pair(a, b) if a.type.dtype.kind == b.type.dtype.kind else None
+    pair = _convert_pair(a, b) if a.type.dtype.kind == b.type.dtype.kind else None
     if pair is None or op not in _COMPARISONS:
         return None
     x, y, _ = pair
     name, swap, negated = _COMPARISONS[op]
-    made = _call(name, types.boolean, *((y, x) if swap else (x, y)))
+    made = _call_text(name, types.boolean, *((y, x) if swap else (x, y)))
     return made.replace(text=f"!{made.text}", precedence=UNARY) if negated else made

@@ -13,27 +13,27 @@ from numbalite import types
 from numbalite.cxx.reserved import is_reserved
 from numbalite.kernels import fault
 from numbalite.python import arithmetic, loops, rules, subscripts, tree
-from numbalite.python.bindings import INDENT, Bindings, Line, mentions
-from numbalite.python.branches import Decided, pruned
-from numbalite.python.calls import quoted, spelled
-from numbalite.python.conditions import is_leaving
+from numbalite.python.bindings import INDENT, Bindings, Line, mentions_name
+from numbalite.python.branches import Decided, prune_branches
+from numbalite.python.calls import string_literal, type_text
+from numbalite.python.conditions import ends_control_flow
 from numbalite.python.declarations import Blocks
 from numbalite.python.doubles import Doubles
 from numbalite.python.flow import Flow, free_names
 from numbalite.python.problem import Problem
-from numbalite.python.read import Function, lookup, refuse_variadic
-from numbalite.python.unroll import literal_unroll, unrolled
+from numbalite.python.read import Function, lookup_name, refuse_variadic
+from numbalite.python.unroll import literal_unroll, unroll_loops
 from numbalite.python.values import (
     AND,
     PRIMARY,
-    Known,
+    CompileTimeType,
     Sequence,
     Value,
     is_complex,
+    is_integral,
     is_number,
-    is_whole,
 )
-from numbalite.python.variables import NotYet, Variables, cxx_name
+from numbalite.python.variables import TypeUnknown, Variables, cxx_name
 
 _MAX_ROUNDS = 40
 _STATEMENTS = {
@@ -82,26 +82,26 @@ class Translator(Bindings):
         self.arguments = {name: t for name, t in given.items() if name not in self.fixed}
         self.parameters = tuple(cxx_name(name) for name in self.arguments)
         self.decided: Decided = {}
-        self._begin(unrolled(function.body, self._is_unroll, self._tuple_length))
+        self._analyze_body(unroll_loops(function.body, self._is_unroll, self._tuple_length))
         self.lines: list[Line] = []
         self.depth = 1
         self.at: Any = None
         """The statement."""
         self.is_final = False
-        self.loops: list[loops.Loop] = []
+        self.loops: list[loops.LoopState] = []
         self._fresh: set[str] = set()
 
-    def _begin(self, body: list) -> None:
+    def _analyze_body(self, body: list) -> None:
         """Finds the reaching definitions in the body."""
         self.body = body
-        self.nodes = tree.walk(ast.Module(body, []))
+        self.nodes = tree.walk_nodes(ast.Module(body, []))
         self.flow = Flow(tree.parameters(self.function.node.args), body)
         self.doubles = Doubles(ast.Module(body, []), self.flow)
         self.blocks = Blocks(body)
         self.variables = Variables(self.flow, self.blocks, self.told)
-        self.names = (set(self.flow.assigned) - self._functions()) | set(self.parameters)
+        self.names = (set(self.flow.assigned) - self._nested_functions()) | set(self.parameters)
 
-    def _functions(self):
+    def _nested_functions(self):
         """Returns the set of names of nested functions, which are not variables in C++."""
         found = set()
         for node in self.nodes:
@@ -114,9 +114,9 @@ class Translator(Bindings):
     def _is_unroll(self, node: ast.expr) -> bool:
         """Is this literal_unroll?"""
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            module = lookup(self.scope, node.value.id)[1]
+            module = lookup_name(self.scope, node.value.id)[1]
             return getattr(module, node.attr, None) is literal_unroll
-        return isinstance(node, ast.Name) and lookup(self.scope, node.id)[1] is literal_unroll
+        return isinstance(node, ast.Name) and lookup_name(self.scope, node.id)[1] is literal_unroll
 
     def _tuple_length(self, node: ast.expr) -> int | None:
         """Returns the number of items of a tuple, which is an argument, a tuple of the Python scope, or a
@@ -128,7 +128,7 @@ class Translator(Bindings):
         t = self.given.get(node.id)
         if isinstance(t, types.Tuple):
             return len(t)
-        value = lookup(self.scope, node.id)[1]
+        value = lookup_name(self.scope, node.id)[1]
         return len(value) if isinstance(value, tuple) else None
 
     # --- rounds
@@ -137,37 +137,37 @@ class Translator(Bindings):
         """Raises Problem for an unsupported construct, or NotYet if a type depends only on itself."""
         refuse_variadic(self.function, "kwarg")
         try:
-            return self._run()
-        except NotYet as unknown:
+            return self._translate()
+        except TypeUnknown as unknown:
             unknown.place = unknown.place or self.function.place(unknown.node)
             raise
         except Problem as problem:
             problem.locate(self.function.place)
             if self.decided:
                 try:
-                    return self._run_without(self.decided)
+                    return self._translate_pruned(self.decided)
                 except Problem:
                     pass  # the first problem concerns the whole body
             raise problem from None
 
-    def _run_without(self, decided: Decided) -> Translation:
+    def _translate_pruned(self, decided: Decided) -> Translation:
         """Removes branches that are never executed, so that their assignments do not affect the types."""
         self.decided = {}
         self.is_final = False
         self.result = self.declared_result
         self.loops, self.depth = [], 1
-        self._begin(pruned(self.body, decided))
+        self._analyze_body(prune_branches(self.body, decided))
         return self.run()
 
-    def _run(self) -> Translation:
-        is_new = self._round()
+    def _translate(self) -> Translation:
+        is_new = self._visit_body()
         if not is_new or not self._is_converged():
             self._find_types(is_new)
-            self._emit()
-        self._drop_unused()
+            self._emit_text()
+        self._drop_unused_constants()
         if self.result is None:
             self.result = types.void
-        self._check_end()
+        self._check_final_return()
         first = -self.function.first_line  # a comment would show the decorator
         self.lines[:0] = [Line(f"#include <{name}>", first) for name in sorted(self.headers)]
         return Translation(self.lines, self.taken, self.result, self.parameters)
@@ -177,34 +177,34 @@ class Translator(Bindings):
         for _ in range(_MAX_ROUNDS):
             if not is_new:
                 return
-            is_new = self._round()
+            is_new = self._visit_body()
         raise Problem(self.function.node, "the types of the variables do not settle")
 
-    def _emit(self) -> bool:
+    def _emit_text(self) -> bool:
         """Runs the last round, which writes the text. Returns whether a type changed in the last round; such
         a change is an internal error."""
-        self.variables.settle()
+        self.variables.select_variables()
         self.is_final = True
         self._narrow_counters()
-        return self._round()
+        return self._visit_body()
 
     def _is_converged(self) -> bool:
         """Returns whether one round of type inference was enough, so that this round's text can be used."""
         try:
-            if not self._emit():
+            if not self._emit_text():
                 return True
-        except (Problem, NotYet):
+        except (Problem, TypeUnknown):
             pass  # types were missing, or a problem concerns the whole function
-        self.variables.unsettle()
+        self.variables.request_round()
         self.is_final = False
         self.loops, self.depth = [], 1
         return False
 
-    def _round(self) -> bool:
+    def _visit_body(self) -> bool:
         """Visits the body. Returns whether a type changed."""
         self.lines = []
         self.taken = {}
-        self.told.back(0)
+        self.told.restore(0)
         self._fresh = set()
         before = self.result
         self.variables.changed = False
@@ -227,43 +227,47 @@ class Translator(Bindings):
             if variable is None:
                 continue
             stored = self.variables.web_type(definition.web)
-            if variable.name != spelling or stored != rules.stored(self.arguments[name]):
+            if variable.name != spelling or stored != rules.stored_type(self.arguments[name]):
                 if variable.name == spelling:
-                    variable.name = self.fresh(name)
-                self.emit(f"{spelled(stored)} {variable.name} = {spelling};", self.function.node)
+                    variable.name = self.unused_name(name)
+                self.emit(f"{type_text(stored)} {variable.name} = {spelling};", self.function.node)
             variable.is_declared = True
         for name, value in self.fixed.items():
             definition = self.flow.parameters[name]
-            if definition.web.uses and not isinstance(value.type, Known):
-                self.emit(self._binding(definition, definition.node, value), self.function.node)
+            if definition.web.uses and not isinstance(value.type, CompileTimeType):
+                self.emit(
+                    self._write_binding(definition, definition.node, value), self.function.node
+                )
 
-    def _drop_unused(self):
+    def _drop_unused_constants(self):
         """Omits the constants of compile-time arguments that were used only to select statements."""
         for name in self.fixed:
             variable = self.variables.variable(self.flow.parameters[name])
             said = [
-                line for line in self.lines if variable and mentions(line.text, [variable.name])
+                line
+                for line in self.lines
+                if variable and mentions_name(line.text, [variable.name])
             ]
             if len(said) == 1 and said[0].number == self.function.node.lineno:
                 self.lines.remove(said[0])
 
     def _narrow_counters(self):
         """Counters of loops with small constant bounds have type int, as in handwritten C++."""
-        for definition in (self.flow.definition(n) for n in self._counters()):
+        for definition in (self.flow.definition(n) for n in self._loop_counters()):
             variable = self.variables.variable(definition)
-            if variable is not None and self.variables.is_single(definition):
+            if variable is not None and self.variables.is_only_assignment(definition):
                 if self.variables.types[definition] is types.int64:
-                    if self.variables.narrowed(definition, types.int32):
+                    if self.variables.narrow_type(definition, types.int32):
                         variable.cxx = types.int32
 
-    def _counters(self):
+    def _loop_counters(self):
         for node in self.nodes:
             if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
                 call = node.iter
                 if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range":
                     yield node.target
 
-    def _check_end(self):
+    def _check_final_return(self):
         if self.result is not types.void and self.flow.ends_without_return:
             if self.declared_result is None and not isinstance(self.result, types.Empty):
                 raise Problem(
@@ -278,7 +282,7 @@ class Translator(Bindings):
         line = getattr(node or self.at, "lineno", self.function.node.lineno)
         self.lines.append(Line(INDENT * self.depth + text, line))
 
-    def fresh(self, base: str) -> str:
+    def unused_name(self, base: str) -> str:
         """Returns a name that is not used yet; the result is the same in each round."""
         count, name = 1, base
         taken = (self.names, self.taken, self.variables.names, self._fresh)
@@ -288,15 +292,15 @@ class Translator(Bindings):
         self._fresh.add(name)
         return name
 
-    def take(self, name: str, value: Any) -> str:
+    def define_name(self, name: str, value: Any) -> str:
         """Overrides the method of Expressions. A called function with the name of this function gets another
         name."""
         own = cxx_name(self.function.name)
         if cxx_name(name) == own and getattr(value, "function", None) is not self.function:
             name = f"other_{name}"
-        return super().take(name, value)
+        return super().define_name(name, value)
 
-    def is_said(self, name: str) -> bool:
+    def is_used_name(self, name: str) -> bool:
         return any(name in names for names in (self.names, self.variables.names, self._fresh))
 
     # --- variables
@@ -305,7 +309,7 @@ class Translator(Bindings):
         return name in self.flow.assigned
 
     def variable(self, node: Any) -> Any:
-        value = self.variables.use(node)
+        value = self.variables.read_variable(node)
         if isinstance(value.type, types.Empty) and value.type.dtype is None:
             return value.replace(constant=None)
         return value
@@ -313,7 +317,7 @@ class Translator(Bindings):
     def value_if_known(self, node: ast.expr) -> Value | None:
         try:
             return self.value(node)
-        except NotYet:
+        except TypeUnknown:
             return None
 
     # --- statements
@@ -324,35 +328,35 @@ class Translator(Bindings):
             if statement not in self.flow.reached:
                 break
             self.statement(statement)
-            if is_leaving(statement):
-                self.told.add(self, statement.test, False)
-        self.told.back(before)
+            if ends_control_flow(statement):
+                self.told.add_ranges(self, statement.test, False)
+        self.told.restore(before)
 
-    def inner(self, statements: Any) -> None:
+    def emit_inner_block(self, statements: Any) -> None:
         self.depth += 1
         self.block(statements)
         self.depth -= 1
 
-    def bare(self, statements: Any) -> None:
+    def emit_block(self, statements: Any) -> None:
         """Writes a block that is always executed. The block has braces only if a second block has variables
         of the same names."""
         if not (
             statements
             and self.is_final
-            and self.variables.clash(self.blocks.block_of(statements[0])[0])
+            and self.variables.has_name_clash(self.blocks.block_of(statements[0])[0])
         ):
             self.block(statements)
             return
         self.at = statements[0]
         self.emit("{")
-        self.inner(statements)
-        self.close(statements[-1])
+        self.emit_inner_block(statements)
+        self.close_block(statements[-1])
 
     def statement(self, node: Any) -> None:
         self.at = node
         if self.is_final:
-            for variable in self.variables.hoisted(*self.blocks.block_of(node)):
-                self.declare(variable)
+            for variable in self.variables.hoisted_variables(*self.blocks.block_of(node)):
+                self.write_declaration(variable)
         kind = type(node).__name__
         method = getattr(self, f"_{kind.lower()}_statement", None)
         if method is None:
@@ -361,10 +365,10 @@ class Translator(Bindings):
         before = self.told.mark()
         try:
             method(node)
-        except NotYet:
+        except TypeUnknown:
             if self.is_final:
                 raise
-            self.told.back(before)
+            self.told.restore(before)
         except Problem as problem:
             problem.node = problem.node or node
             raise
@@ -378,7 +382,7 @@ class Translator(Bindings):
         value = self.value(node.value)
         if value.calls:
             self.emit(f"{value.text};")
-        elif isinstance(value.type, Known) and callable(value.type.value):
+        elif isinstance(value.type, CompileTimeType) and callable(value.type.value):
             name = ast.unparse(node.value)
             self.fail(node, f"{name} is not called here", f"Write {name}().")
 
@@ -395,20 +399,20 @@ class Translator(Bindings):
             and not value.is_constant
             and self._may_change(value, node.targets)
         ):
-            name = self.fresh("value")
+            name = self.unused_name("value")
             if self.is_final:
                 self.emit(f"const auto {name} = {value.text};")
             value = Value(value.type, name, cxx=value.cxx, range=value.range)
         for target in node.targets:
-            self.bind(target, value)
+            self.bind_target(target, value)
 
     def _may_change(self, value, targets):
         """Returns whether an assignment to the targets would change the value."""
-        return value.calls or value.loads or mentions(value.text, self._cxx_names(targets))
+        return value.calls or value.loads or mentions_name(value.text, self._cxx_names(targets))
 
     def _annassign_statement(self, node):
         if node.value is not None:
-            self.bind(node.target, self.value(node.value))
+            self.bind_target(node.target, self.value(node.value))
 
     def _augassign_statement(self, node):
         right = self.value(node.value)
@@ -416,25 +420,25 @@ class Translator(Bindings):
             left = self.variable(node.target)
             result = self.binary(node, type(node.op), left, right)
             definition = self.variables.record(node.target, result)
-            if self.is_final and not isinstance(result.type, Known):
+            if self.is_final and not isinstance(result.type, CompileTimeType):
                 self.doubles.note_variable(
-                    node, node.target, result.type, self._types_of(definition)
+                    node, node.target, result.type, self._assigned_types(definition)
                 )
-                short = self._shortened(node.op, left, right, result)
+                short = self._augmented_operator(node.op, left, right, result)
                 variable = self.variables.variable(definition)
                 if short and variable.name == left.text:
                     self.emit(f"{left.text} {short} {right.text};")
                 else:
-                    self.emit(self._binding(definition, node.target, result))
+                    self.emit(self._write_binding(definition, node.target, result))
             return
         left = self.value(_as_load(node.target))
         result = self.binary(node, type(node.op), left, right)
-        short = self._shortened(node.op, left, right, result)
+        short = self._augmented_operator(node.op, left, right, result)
         if short and not isinstance(left.type, types.Array):
             self._check_writable(node.target)
             self.emit(f"{left.text} {short} {right.text};")
         else:
-            self.bind(node.target, result)
+            self.bind_target(node.target, result)
 
     def _check_writable(self, target):
         if isinstance(target, ast.Subscript):
@@ -442,7 +446,7 @@ class Translator(Bindings):
             if getattr(base.type, "readonly", False):
                 self.fail(target, "the array is read-only in this kernel")
 
-    def _shortened(self, op, left, right, result):
+    def _augmented_operator(self, op, left, right, result):
         """Returns the C++ operator (such as ``+=``) that is equivalent to an augmented assignment, or
         None."""
         symbol = arithmetic.SYMBOLS.get(type(op), "")
@@ -453,50 +457,50 @@ class Translator(Bindings):
         if is_complex(right.type) and not is_complex(left.type):
             return None
         expected = arithmetic.operand_texts(left, symbol, right)
-        if result.text not in expected and not (is_whole(left.type) and is_whole(right.type)):
+        if result.text not in expected and not (is_integral(left.type) and is_integral(right.type)):
             return None
-        if symbol == "/" and is_whole(left.type):
+        if symbol == "/" and is_integral(left.type):
             return None
         if symbol in ("<<", ">>") and left.type != result.type:
             return None
         return f"{symbol}="
 
     def _if_statement(self, node):
-        test = self.truth(node.test)
+        test = self.condition_value(node.test)
         if test.is_constant:
             self.decided[node] = bool(test.constant)
-            self.bare(node.body if test.constant else node.orelse)
+            self.emit_block(node.body if test.constant else node.orelse)
             return
         self.decided.pop(node, None)
         self.emit(f"if ({test.text}) {{")
         before = self.told.mark()
-        self._branch(node)
+        self._emit_branch(node)
         while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
             following = node.orelse[0]
-            if self.is_final and self.variables.hoisted(*self.blocks.block_of(following)):
+            if self.is_final and self.variables.hoisted_variables(*self.blocks.block_of(following)):
                 break
-            test = self.truth(following.test)
+            test = self.condition_value(following.test)
             if test.is_constant:
                 break
             node = following
             self.at = node
             self.emit(f"}} else if ({test.text}) {{")
-            self._branch(node)
+            self._emit_branch(node)
         if node.orelse:
-            self.emit("} else {", _line_before(node.orelse[0]))
-            self.inner(node.orelse)
-        self.told.back(before)
-        self.close((node.orelse or node.body)[-1])
+            self.emit("} else {", _previous_line(node.orelse[0]))
+            self.emit_inner_block(node.orelse)
+        self.told.restore(before)
+        self.close_block((node.orelse or node.body)[-1])
 
-    def _branch(self, node):
+    def _emit_branch(self, node):
         """Writes the body of an ``if``, and returns the value ranges for its ``else`` block."""
         before = self.told.mark()
-        self.told.add(self, node.test, True)
-        self.inner(node.body)
-        self.told.back(before)
-        self.told.add(self, node.test, False)
+        self.told.add_ranges(self, node.test, True)
+        self.emit_inner_block(node.body)
+        self.told.restore(before)
+        self.told.add_ranges(self, node.test, False)
 
-    def close(self, last: Any, text: str = "}") -> None:
+    def close_block(self, last: Any, text: str = "}") -> None:
         """Writes the closing brace of a block with this last statement. The line number is 0, because no
         Python line corresponds to the closing brace."""
         self.lines.append(Line(INDENT * self.depth + text, -(last.end_lineno or last.lineno)))
@@ -518,16 +522,16 @@ class Translator(Bindings):
 
     def _return_statement(self, node):
         value = Value(types.void) if node.value is None else self.value(node.value)
-        value = subscripts.known_element(value)
+        value = subscripts.constant_element(value)
         if isinstance(value.type, types.Empty) and value.type.dtype is None:
             value = Value(types.void)
-        t = rules.stored(value.type)
-        if isinstance(t, Known):
+        t = rules.stored_type(value.type)
+        if isinstance(t, CompileTimeType):
             self.fail(node, f"{rules.describe_type(t)} cannot be returned")
         if value.type is types.void and value.calls:
             self.emit(f"{value.text};")
         if self.declared_result is None and self.result is not None and self.result != t:
-            joined = rules.unified(self.result, t)
+            joined = rules.unified_type(self.result, t)
             if joined is None:
                 here, there = (
                     "None" if r is types.void else rules.describe_type(r) for r in (t, self.result)
@@ -549,14 +553,14 @@ class Translator(Bindings):
                 )
             self.emit("return;")
         else:
-            self.emit(f"return {self.text_as(value, self.result)};")
+            self.emit(f"return {self.initializer_text(value, self.result)};")
 
     def _assert_statement(self, node):
-        test, args = self.truth(node.test), ()
+        test, args = self.condition_value(node.test), ()
         text = "false" if test.is_constant and not test.constant else test.text
         if node.msg is not None:
             args = self._exception_args([node.msg])
-            text = f"{test.at(AND)} && {quoted(str(args[0]))}"
+            text = f"{test.text_at(AND)} && {string_literal(str(args[0]))}"
         self.session.exceptions[text] = fault.Raised(self.function.name, AssertionError, args)
         self.emit(f"assert({text});")
 
@@ -575,7 +579,7 @@ class Translator(Bindings):
                 "what a kernel raises is an exception by its name",
                 'Write raise ValueError("text").',
             )
-        self.emit(f"NUMBALITE_RAISE({quoted(self.may_raise(known, args))});")
+        self.emit(f"NUMBALITE_RAISE({string_literal(self.may_raise(known, args))});")
 
     def may_raise(self, kind: type, args: tuple) -> str:
         """Returns the C++ text that identifies an exception; the host uses this text to raise the
@@ -595,14 +599,14 @@ class Translator(Bindings):
         return tuple(value.constant for _, value in values)
 
     def _functiondef_statement(self, node):
-        self.variables.record(node, self._inner(node))
+        self.variables.record(node, self._nested_function_value(node))
 
     # --- calls of other functions
 
     def _lambda(self, node):
-        return self._inner(node)
+        return self._nested_function_value(node)
 
-    def _inner(self, node):
+    def _nested_function_value(self, node):
         """Returns the Value of a nested function. The outer variables that a nested function reads are passed
         in each call. Each outer variable has only one assignment, so the time of the read does not matter."""
         free = {part.id: part for part in free_names(node) if self.is_local(part.id)}
@@ -614,19 +618,19 @@ class Translator(Bindings):
                 )  # fmt: skip
         name = self.at.targets[0] if isinstance(self.at, ast.Assign) else None
         is_named = isinstance(name, ast.Name) and self.at.value is node
-        function = self.session.inner(
+        function = self.session.nested_function(
             node, self.function, tuple(free.values()), name.id if is_named else None
         )
-        return Value(Known(function), constant=function)
+        return Value(CompileTimeType(function), constant=function)
 
     def _namedexpr(self, node):
         value = self.value(node.value)
         definition = self.variables.record(node.target, value)
-        if isinstance(value.type, Known) or not self.is_final:
+        if isinstance(value.type, CompileTimeType) or not self.is_final:
             return value
         variable = self.variables.variable(definition)
         stored = self.variables.web_type(definition.web)
-        text = f"({variable.name} = {self.text_as(value, stored)})"
+        text = f"({variable.name} = {self.initializer_text(value, stored)})"
         return Value(value.type, text, cxx=variable.cxx or stored, range=value.range, calls=True)
 
     def call_function(self, node: Any, function: Any, args: Any, keywords: Any) -> Any:
@@ -634,16 +638,16 @@ class Translator(Bindings):
 
     def _ifexp(self, node):
         """In a recursive function, first translates the branch without the recursive call."""
-        test = self.truth(node.test)
+        test = self.condition_value(node.test)
         if test.is_constant or self.is_final:
             return super()._ifexp(node)
         known, before = [], self.told.mark()
         for branch in (node.body, node.orelse):
             try:
-                known.append(self.knowing(node.test, branch is node.body, branch))
-            except NotYet as unknown:
+                known.append(self.value_under_condition(node.test, branch is node.body, branch))
+            except TypeUnknown as unknown:
                 missing = unknown
-                self.told.back(before)
+                self.told.restore(before)
         if not known:
             raise missing
         return self.choice(node, test, known[0], known[-1])
@@ -662,7 +666,7 @@ class Translator(Bindings):
     def _note_double(self, node, left, right):
         operands = (getattr(node, "left", None), left), (getattr(node, "right", None), right)
         if isinstance(node, (ast.BinOp, ast.AugAssign)):
-            self.doubles.note(node, left, right)
+            self.doubles.note_operation(node, left, right)
         literal = [
             n for n, v in operands if isinstance(n, ast.Constant) and isinstance(n.value, float)
         ]
@@ -673,7 +677,7 @@ class Translator(Bindings):
 def _may_be_zero(value):
     if not is_number(value.type) or (value.is_constant and value.constant):
         return False
-    return not is_whole(value.type) or value.range[0] <= 0 <= value.range[1]
+    return not is_integral(value.type) or value.range[0] <= 0 <= value.range[1]
 
 
 def _as_load(target):
@@ -683,7 +687,7 @@ def _as_load(target):
     return ast.copy_location(kind(**fields), target)
 
 
-def _line_before(node):
+def _previous_line(node):
     return ast.Pass(lineno=max(node.lineno - 1, 1), col_offset=0)
 
 

@@ -13,7 +13,7 @@ _NO_NODES = frozenset({"arg", "attr", "ctx", "id", "kind", "name", "op", "ops", 
 
 
 @cache
-def _fields(kind: Any) -> tuple[str, ...]:
+def _node_fields(kind: Any) -> tuple[str, ...]:
     """Returns the fields of a node class that may contain nodes."""
     if kind is ast.Constant:
         return ()
@@ -26,10 +26,10 @@ def parameters(arguments: ast.arguments) -> list[ast.arg]:
     return [*arguments.posonlyargs, *arguments.args, *rest, *arguments.kwonlyargs]
 
 
-def children(node: ast.AST) -> list[ast.AST]:
+def child_nodes(node: ast.AST) -> list[ast.AST]:
     """Returns the child nodes, in source order."""
     found: list[ast.AST] = []
-    for name in _fields(type(node)):  # type: ignore[arg-type]
+    for name in _node_fields(type(node)):  # type: ignore[arg-type]
         value = getattr(node, name, None)
         if value.__class__ is list:
             mixed = name in _MIXED
@@ -39,10 +39,10 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def walk(node: ast.AST) -> list[ast.AST]:
+def walk_nodes(node: ast.AST) -> list[ast.AST]:
     """Returns the node and all nodes below it."""
     found = [node]
     for part in found:  # which grows during the loop
-        if _fields(type(part)):  # type: ignore[arg-type]
-            found += children(part)
+        if _node_fields(type(part)):  # type: ignore[arg-type]
+            found += child_nodes(part)
     return found

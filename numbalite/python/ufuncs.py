@@ -30,7 +30,7 @@ def device_function(value: Any) -> DeviceFunction | None:
     )
 
 
-def reduction(value: Any) -> Callable | None:
+def reduce_function(value: Any) -> Callable | None:
     """Returns the Python function that implements ``f.reduce`` of a ufunc in compiled code, None for any
     other value."""
     ufunc = getattr(value, "__self__", None)

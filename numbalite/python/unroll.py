@@ -20,7 +20,7 @@ def literal_unroll(container: Any) -> Any:
     return container
 
 
-def unrolled(body: list, is_marker: Callable[[ast.expr], bool], count: Count) -> list:
+def unroll_loops(body: list, is_marker: Callable[[ast.expr], bool], count: Count) -> list:
     """Returns a body (a list of statements) with the loops over literal_unroll unrolled.
 
     ``is_marker`` returns whether an expression is literal_unroll itself, ``count`` returns the number of
@@ -29,17 +29,17 @@ def unrolled(body: list, is_marker: Callable[[ast.expr], bool], count: Count) ->
     marked = [
         n
         for s in body
-        for n in tree.walk(s)
+        for n in tree.walk_nodes(s)
         if isinstance(n, ast.For) and _is_marked_loop(n, is_marker)
     ]
-    return _Unroll(is_marker, count).block(copy.deepcopy(body)) if marked else body
+    return _LoopUnroller(is_marker, count).block(copy.deepcopy(body)) if marked else body
 
 
 def _is_marked_loop(node, is_marker):
     return isinstance(node.iter, ast.Call) and is_marker(node.iter.func)
 
 
-class _Unroll(ast.NodeTransformer):
+class _LoopUnroller(ast.NodeTransformer):
     def __init__(self, is_marker, count):
         self.is_marker = is_marker
         self.count = count
@@ -60,7 +60,7 @@ class _Unroll(ast.NodeTransformer):
             raise Problem(
                 of, "literal_unroll takes a tuple", "Loops over arrays need no literal_unroll."
             )
-        for part in tree.walk(ast.Module(node.body, [])):
+        for part in tree.walk_nodes(ast.Module(node.body, [])):
             if isinstance(part, (ast.Break, ast.Continue)):
                 word = type(part).__name__.lower()
                 raise Problem(part, f"{word} is not supported in a loop over literal_unroll")

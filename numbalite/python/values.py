@@ -23,7 +23,7 @@ NOTHING: Any = object()
 Range = tuple[int, int]
 
 
-class Known(types.Type):
+class CompileTimeType(types.Type):
     """The type of a value that exists only at compile time: a module, a function, a type, a string. ``value``
     is the Python object."""
 
@@ -38,7 +38,7 @@ class Known(types.Type):
         return id(self.value)
 
 
-class Fixed(types.Array):
+class FixedArray(types.Array):
     """An array in shared, local or constant memory, with a shape that is known at compile time."""
 
     __slots__ = ("alignment", "shape", "space")
@@ -102,15 +102,15 @@ class Value:
     def __post_init__(self) -> None:
         if self.cxx is None:
             self.cxx = self.type
-        if self.range is None and is_whole(self.type):
+        if self.range is None and is_integral(self.type):
             self.range = full_range(self.cxx)
 
-    def at(self, precedence: int) -> str:
+    def text_at(self, precedence: int) -> str:
         """Returns the C++ text, in parentheses if an operator of this precedence needs them."""
         return self.text if self.precedence >= precedence else f"({self.text})"
 
     @property
-    def is_natural(self) -> bool:
+    def is_nonnegative(self) -> bool:
         """Returns whether the value is proved not to be negative."""
         return self.range is not None and self.range[0] >= 0
 
@@ -136,7 +136,7 @@ def is_number(t: Any) -> bool:
     return type(t) is types.Scalar
 
 
-def is_whole(t: Any) -> bool:
+def is_integral(t: Any) -> bool:
     """Returns whether the type is an integer or a boolean."""
     return type(t) is types.Scalar and t.name in _RANGES
 
@@ -153,13 +153,13 @@ def full_range(t: Any) -> Range:
     return _RANGES[t.name]
 
 
-def fits_range(inner: Range | None, t: Any) -> bool:
+def is_in_range(inner: Range | None, t: Any) -> bool:
     """Returns whether the type can represent all numbers of the range."""
     low, high = full_range(t)
     return inner is not None and low <= inner[0] and inner[1] <= high
 
 
-def range_of_both(a: Range | None, b: Range | None) -> Range | None:
+def union_of_ranges(a: Range | None, b: Range | None) -> Range | None:
     return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
 
 
@@ -169,11 +169,11 @@ def number(value: Any) -> Value:
     if cxx is None:
         raise OverflowError(f"{value} does not fit in 64 bits")
     semantic = types.typeof(value)
-    _, text = capture.literal(value)
+    _, text = capture.literal_text(value)
     if is_complex(semantic):
         text = semantic.name + text[text.index("(") :]
     negative = text.startswith("-")
-    limits = (int(value), int(value)) if is_whole(semantic) else None
+    limits = (int(value), int(value)) if is_integral(semantic) else None
     return Value(semantic, text, UNARY if negative else PRIMARY, cxx, limits, value)
 
 

@@ -16,27 +16,27 @@ from numbalite.cxx import reserved
 from numbalite.cxx.capture import ascii_name
 from numbalite.python import rules
 from numbalite.python.arithmetic import converted
-from numbalite.python.conditions import Told
+from numbalite.python.conditions import ValueRanges
 from numbalite.python.declarations import Blocks, Place
 from numbalite.python.flow import Definition, Flow, Web
 from numbalite.python.problem import Problem
 from numbalite.python.values import (
     NOTHING,
-    Fixed,
-    Known,
+    CompileTimeType,
+    FixedArray,
     Range,
     Value,
-    fits_range,
     full_range,
+    is_in_range,
+    is_integral,
     is_number,
-    is_whole,
-    range_of_both,
+    union_of_ranges,
 )
 
 _ROUNDS_UNTIL_WIDENED = 2
 
 
-class NotYet(Exception):
+class TypeUnknown(Exception):
     """Raised if the type of a variable or of a call's result has not been inferred yet."""
 
     def __init__(self, node: ast.AST) -> None:
@@ -57,7 +57,7 @@ class Variable:
 
 
 class Variables:
-    def __init__(self, flow: Flow, blocks: Blocks, told: Told) -> None:
+    def __init__(self, flow: Flow, blocks: Blocks, told: ValueRanges) -> None:
         self.flow = flow
         self.told = told
         self.blocks = blocks
@@ -77,12 +77,12 @@ class Variables:
     def record(self, node: ast.AST, value: Value) -> Definition:
         """Records that a target is bound to a value."""
         definition = self.flow.definition(node)
-        self.told.forget((definition.name,))
+        self.told.forget_ranges((definition.name,))
         old, new = self.types.get(definition), value.type
         if len(definition.web.definitions) > 1:
-            new = rules.stored(new)
+            new = rules.stored_type(new)
         if old is not None and old != new:
-            new = rules.unified(rules.stored(old), rules.stored(new))
+            new = rules.unified_type(rules.stored_type(old), rules.stored_type(new))
             if new is None:
                 raise Problem(
                     node,
@@ -92,7 +92,7 @@ class Variables:
             self.types[definition] = new
             self.changed = True
         self._record_constant(definition, value.constant)
-        self._record_range(definition, value.range if is_whole(new) else None, new)
+        self._record_range(definition, value.range if is_integral(new) else None, new)
         return definition
 
     def _record_constant(self, definition, found):
@@ -106,7 +106,7 @@ class Variables:
     def _record_range(self, definition, found, t):
         if definition in self.ranges:
             old = self.ranges[definition]
-            found = range_of_both(old, found)
+            found = union_of_ranges(old, found)
             if found == old:
                 return
             if self.round > _ROUNDS_UNTIL_WIDENED and found is not None:
@@ -120,9 +120,9 @@ class Variables:
 
     def web_type(self, web: Web) -> types.Type:
         """Returns the common type of the values of a web whose types have been inferred."""
-        return self._unify(web.definitions)
+        return self._common_type(web.definitions)
 
-    def _unify(self, definitions, at=None):
+    def _common_type(self, definitions, at=None):
         result, first = None, None
         for definition in definitions:
             t = self.types.get(definition)
@@ -131,7 +131,7 @@ class Variables:
             if result is None:
                 result, first = t, definition
                 continue
-            joined = rules.unified(result, t)
+            joined = rules.unified_type(result, t)
             if joined is None:
                 raise Problem(
                     definition.node,
@@ -143,38 +143,40 @@ class Variables:
             result = joined
         return result
 
-    def by_name(self) -> dict[str, types.Type]:
+    def types_by_name(self) -> dict[str, types.Type]:
         """Returns the type of each variable; if a variable has several types, the first type."""
         found: dict[str, types.Type] = {}
         for definition, t in self.types.items():
             found.setdefault(definition.name, t)
         return found
 
-    def use(self, node: ast.Name) -> Value:
+    def read_variable(self, node: ast.Name) -> Value:
         """Returns the Value of a variable that is read."""
         reaching = self._reaching.get(node)
         if reaching is None:
-            reaching = self._reaching[node] = sorted(self.flow.reaching(node), key=_order)
+            reaching = self._reaching[node] = sorted(
+                self.flow.reaching(node), key=_definition_order
+            )
         known = [d for d in reaching if d in self.types]
         if not reaching:
             raise Problem(node, f"{node.id} is used before it is assigned")
         if not known:
-            raise NotYet(node)
+            raise TypeUnknown(node)
         web = known[0].web
-        t = self.types[known[0]] if len(known) == 1 else self._unify(known)
-        if isinstance(t, Known):
+        t = self.types[known[0]] if len(known) == 1 else self._common_type(known)
+        if isinstance(t, CompileTimeType):
             return Value(t, constant=t.value)
         stored = t if len(web.definitions) == 1 else self.web_type(web)
         variable = self._of.get(web)
         name = variable.name if variable else node.id
         limits: Range | None = None
-        if is_whole(t):
+        if is_integral(t):
             limits = self.ranges.get(known[0])
             for d in known[1:]:
-                limits = range_of_both(limits, self.ranges.get(d))
+                limits = union_of_ranges(limits, self.ranges.get(d))
         constant = self.constants.get(known[0], NOTHING) if len(web.definitions) == 1 else NOTHING
         cxx = (variable and variable.cxx) or stored
-        if is_number(t) and not is_whole(t) and constant is not NOTHING:
+        if is_number(t) and not is_integral(t) and constant is not NOTHING:
             constant = NOTHING
         if is_number(t) and t != stored:
             value = converted(Value(stored, name), t)
@@ -183,15 +185,17 @@ class Variables:
 
     # --- names and declarations
 
-    def settle(self) -> None:
+    def select_variables(self) -> None:
         """Combines webs to C++ variables after type inference, and selects each variable's name and the
         position of its declaration."""
         by_name: dict[str, list[Web]] = {}
-        for web in sorted(self.flow.webs, key=lambda w: min(map(_order, w.definitions))):
-            if self.web_type(web) is not None and not isinstance(self.web_type(web), Known):
+        for web in sorted(self.flow.webs, key=lambda w: min(map(_definition_order, w.definitions))):
+            if self.web_type(web) is not None and not isinstance(
+                self.web_type(web), CompileTimeType
+            ):
                 by_name.setdefault(web.name, []).append(web)
         for name, webs in by_name.items():
-            self._settle_name(name, webs)
+            self._select_webs(name, webs)
         self.names = {v.name for v in self._of.values()}
         self._hoisted = {}
         for variable in dict.fromkeys(self._of.values()):
@@ -199,11 +203,11 @@ class Variables:
                 where = variable.place.block, variable.place.statement
                 self._hoisted.setdefault(where, []).append(variable)
 
-    def unsettle(self) -> None:
+    def request_round(self) -> None:
         """Records that another round of type inference is needed."""
         self._of, self.names = {}, set()
 
-    def _settle_name(self, name, webs):
+    def _select_webs(self, name, webs):
         made: list[Variable] = []
         for web in webs:
             place = self._select_position([web])
@@ -223,7 +227,7 @@ class Variables:
 
     def _can_share(self, variable, web):
         ours, theirs = self.web_type(variable.webs[0]), self.web_type(web)
-        is_reference = isinstance(ours, (Fixed, types.Record)) or getattr(ours, "ndim", 1) == 0
+        is_reference = isinstance(ours, (FixedArray, types.Record)) or getattr(ours, "ndim", 1) == 0
         return ours == theirs and not is_reference
 
     def _unused_name(self, name, taken):
@@ -238,35 +242,35 @@ class Variables:
         nodes = [d.node for web in webs for d in web.definitions]
         uses = [u for web in webs for u in web.uses]
         loops = set().union(*(web.carried for web in webs))
-        return self.blocks.place(nodes, uses, loops)
+        return self.blocks.declaration_position(nodes, uses, loops)
 
     def variable(self, definition: Definition) -> Variable | None:
         return self._of.get(definition.web)
 
-    def known(self, definition: Definition) -> Variable:
+    def runtime_variable(self, definition: Definition) -> Variable:
         """Returns the C++ variable of a definition whose value exists at run time."""
         return self._of[definition.web]
 
-    def is_single(self, definition: Definition) -> bool:
+    def is_only_assignment(self, definition: Definition) -> bool:
         """Returns whether this is the variable's only assignment."""
         variable = self._of.get(definition.web)
         webs = variable.webs if variable else [definition.web]
         return sum(len(web.definitions) for web in webs) == 1
 
-    def is_single_fixed(self, variable: Variable) -> bool:
+    def is_only_array(self, variable: Variable) -> bool:
         """Returns whether the variable has only one assignment, of an array in its own memory."""
         definitions = [d for web in variable.webs for d in web.definitions]
-        return len(definitions) == 1 and isinstance(self.types.get(definitions[0]), Fixed)
+        return len(definitions) == 1 and isinstance(self.types.get(definitions[0]), FixedArray)
 
-    def narrowed(self, definition: Definition, t: Any) -> bool:
+    def narrow_type(self, definition: Definition, t: Any) -> bool:
         """Returns whether a narrower type can represent all values of the definition."""
-        return fits_range(self.ranges.get(definition), t)
+        return is_in_range(self.ranges.get(definition), t)
 
-    def hoisted(self, block: Any, statement: Any) -> list[Variable]:
+    def hoisted_variables(self, block: Any, statement: Any) -> list[Variable]:
         """Returns variables to declare before a statement."""
         return [v for v in self._hoisted.get((block, statement), ()) if not v.is_declared]
 
-    def clash(self, block: Any) -> bool:
+    def has_name_clash(self, block: Any) -> bool:
         """Returns whether the block declares a variable whose name another block also uses."""
         of_names: dict[str, set[tuple]] = {}
         for variable in self._of.values():
@@ -284,7 +288,7 @@ def _is_same_constant(a, b):
     return a is b or (type(a) is type(b) and isinstance(a, plain) and a == b)
 
 
-def _order(definition):
+def _definition_order(definition):
     node = definition.node
     return (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
 

@@ -30,11 +30,14 @@ def _components(call, value):
             "the vector would be computed once for each of its numbers",
             "Assign it to a variable first.",
         )
-    return [component(value, axis) for axis in value.type.axes]
+    return [component_value(value, axis) for axis in value.type.axes]
 
 
-def component(value: Value, axis: str) -> Value:
+def component_value(value: Value, axis: str) -> Value:
     """``v.x``"""
     return Value(
-        value.type.base_type, f"{value.at(PRIMARY)}.{axis}", loads=value.loads, calls=value.calls
+        value.type.base_type,
+        f"{value.text_at(PRIMARY)}.{axis}",
+        loads=value.loads,
+        calls=value.calls,
     )

@@ -73,7 +73,7 @@ def _shuffled(what, bits, array, axis, stream):
     sizes = _sizes(array.shape, shapes.axis_number(axis, array.ndim, what))
     index = indices(bits, 1, sizes[1], sizes[1], stream)
     return permuting.take(
-        operands.contiguous(array), index, sizes, sizes[1], False, stream
+        operands.contiguous_array(array), index, sizes, sizes[1], False, stream
     ).reshape(array.shape)
 
 
@@ -128,12 +128,12 @@ def permuted(bits: Any, x: Any, axis: Any, out: Any, stream: Any) -> DeviceNDArr
         sizes = (lines, n, 1)
     index = indices(bits, lines, sizes[1], sizes[1], stream)
     made = permuting.take(
-        operands.contiguous(transposed), index, sizes, sizes[1], True, stream
+        operands.contiguous_array(transposed), index, sizes, sizes[1], True, stream
     ).reshape(transposed.shape)
     if axis is not None:
         made = made.transpose(tuple(np.argsort(order).tolist()))
     if target is None:
-        return operands.contiguous(made)
+        return operands.contiguous_array(made)
     target[...] = made
     return out
 
@@ -171,7 +171,7 @@ def choice(
     if array is None:
         return index.reshape(shape)
     taken = permuting.take(
-        operands.contiguous(array), index, _sizes(array.shape, axis), m, False, stream
+        operands.contiguous_array(array), index, _sizes(array.shape, axis), m, False, stream
     )
     return taken.reshape((*array.shape[:axis], *shape, *array.shape[axis + 1 :]))
 

@@ -13,7 +13,7 @@ from numbalite.ndarray import assign
 from numbalite.runtime import shapes
 from numbalite.sparse import kernels
 from numbalite.ufuncs import operands
-from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.protocols import cuda_ufunc_for
 
 if TYPE_CHECKING:
     from typing import Any
@@ -139,7 +139,7 @@ def vector(name: str, what: str, value: Any, dtype: Any = None) -> DeviceNDArray
         raise ValueError(f"{name}: {what} has shape {array.shape}: it must have one dimension")
     if dtype is not None and array.dtype != dtype:
         array = array.astype(dtype)
-    return operands.contiguous(array)
+    return operands.contiguous_array(array)
 
 
 def index_dtype(*arrays: Any) -> np.dtype:
@@ -196,7 +196,7 @@ def check_compressed(
 def ends_of(counts: Any) -> Any:
     """Converts counts, which begin at the second element, to an indptr by a cumulative sum."""
     counts[:1] = 0
-    return counterpart(np.add).accumulate(counts, dtype=counts.dtype)
+    return cuda_ufunc_for(np.add).accumulate(counts, dtype=counts.dtype)
 
 
 def from_dense(name: str, dense: Any, dtype: Any) -> tuple[Any, Any, Any, tuple]:

@@ -73,7 +73,7 @@ class dia_array(SparseArray):
         if len(set(places)) < len(places):
             raise ValueError(f"{name}: an offset occurs twice")
         data = data if dtype is None else data.astype(dtype, copy=False)
-        return cls._from_parts(operands.contiguous(data), places, shape)
+        return cls._from_parts(operands.contiguous_array(data), places, shape)
 
     def _set(self, data, offsets, shape):
         self._offsets = offsets

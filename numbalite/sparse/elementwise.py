@@ -20,7 +20,7 @@ from numbalite.ndarray.arrays import DeviceNDArray
 from numbalite.sparse import construct, kernels, products
 from numbalite.sparse.construct import issparse
 from numbalite.ufuncs import operands
-from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.protocols import cuda_ufunc_for
 
 if TYPE_CHECKING:
     from typing import Any
@@ -180,7 +180,7 @@ def _merge_patterns(left, right, operation):
         ends = arguments.empty((threads,), np.dtype(np.int64), left.data)
         merge(*args, False, indptr, ends, indices, data)
         indptr, ends = (
-            counterpart(np.add).accumulate(one, dtype=one.dtype) for one in (indptr, ends)
+            cuda_ufunc_for(np.add).accumulate(one, dtype=one.dtype) for one in (indptr, ends)
         )
         count = ends[-1:].item()
         indices, data = (arguments.empty((count,), t, left.data) for t in (kind, left.dtype))

@@ -11,7 +11,7 @@ from numbalite.sparse import construct, products
 from numbalite.sparse.building import eye_array
 from numbalite.sparse.construct import issparse
 from numbalite.sparse.formats import coo_array, csr_array
-from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.protocols import cuda_ufunc_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -293,10 +293,10 @@ def kron(A: Any, B: Any, format: str | None = None) -> Any:
     kind = _index_dtype([a, b], max(shape))
     with arguments.on_device_of(a.data):
         coords = [
-            counterpart(np.add).outer(np.multiply(one.astype(kind), length), other.astype(kind))
+            cuda_ufunc_for(np.add).outer(np.multiply(one.astype(kind), length), other.astype(kind))
             for one, length, other in zip(a.coords, b.shape, b.coords)
         ]
-        data = counterpart(np.multiply).outer(a.data, b.data)
+        data = cuda_ufunc_for(np.multiply).outer(a.data, b.data)
         data, *coords = (arguments.as_1d(one) for one in (data, *coords))
     return coo_array._from_parts(data, coords, shape).asformat(format)
 

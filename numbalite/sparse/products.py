@@ -140,7 +140,7 @@ def rmatmul(a: Any, b: Any, out: Any) -> Any:
             matmul(b.T, a.T, out.T)
             return out
         made = matmul(b.T, a.T, out)
-        return made if made.ndim == 1 else operands.contiguous(made.T)
+        return made if made.ndim == 1 else operands.contiguous_array(made.T)
 
 
 def _with_vectors(a, b, out):
@@ -200,7 +200,7 @@ def _product_of_rows(a, dtype, b, made):
     if rows.dtype != dtype:
         rows = rows.astype(dtype)
     if b.ndim == 1:
-        _vector_product(rows, operation, operands.contiguous(b), made)
+        _vector_product(rows, operation, operands.contiguous_array(b), made)
     else:
         _matrix_product(rows, operation, b if _is_contiguous(b) else b.copy("C"), made)
 
@@ -563,7 +563,7 @@ def solve_triangular(a: Any, b: Any, lower: bool, unit: bool) -> Any:
         if not a.nnz:  # a is the identity, because the unit diagonal is not stored
             return right
         _solve_triangular(a, right, made, lower, unit)
-        return operands.contiguous(made) if b.ndim == 2 else made
+        return operands.contiguous_array(made) if b.ndim == 2 else made
 
 
 def _solve_triangular(a, right, made, lower, unit):

@@ -1,16 +1,16 @@
 """Recognizes commutative operations, whose reductions may combine elements in any order.
 
-A user's operation must be associative, but need not be commutative. Keeping the order of elements costs
-shuffles between the lanes of a warp, so a recognized operation is faster; any other operation is reduced in
-order. The recognition uses only the operation's text, and fails in case of doubt. With parameters a and b of
-one type, in either order:
+A user's operation must be associative, but need not be commutative. A recognized operation is faster, because
+keeping the order of elements costs shuffles between the lanes of a warp. The recognition uses only the
+operation's text; an unclear operation is not recognized. With parameters a and b of one type, in either
+order:
 
     a + b   a * b   a & b   a | b   a ^ b   a && b   a || b
     min(a, b)   and similar ones, if the name denotes the device library's function
     a < b ? a : b   and its variants, for integers (for floats, NaN and signed zeros make a difference)
 
-each as an expression or as the body "return ...;". Another order of the elements rounds sums of
-floating-point numbers differently, which is allowed.
+each as an expression or as the body "return ...;". Sums of floating-point numbers may therefore be rounded
+differently.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ _NAMES = frozenset(
 )  # fmt: skip
 
 
-def commutes(function, dtype) -> bool:
+def is_commutative(function, dtype) -> bool:
     """Returns whether the function's text proves f(a, b) == f(b, a) for all numbers of this dtype."""
     definition = function.definition
     if definition.is_unit or len(definition.parameters) != 2 or len(function.signatures) > 1:
         return False
-    for signature in function.signatures:  # a body converts its arguments to the declared types
+    for (
+        signature
+    ) in function.signatures:  # a function body converts its arguments to the declared types
         if signature.args[0] != signature.args[1]:
             return False
         dtype = signature.args[0].dtype
@@ -36,13 +38,13 @@ def commutes(function, dtype) -> bool:
     match _expression_tokens(definition):
         case [x, sign, y] if sign in _SIGNS:
             pass
-        case [name, "(", x, ",", y, ")"] if name in _NAMES and _is_ours(function, name):
+        case [name, "(", x, ",", y, ")"] if name in _NAMES and _is_library_function(function, name):
             pass
         case [x, "&", "&", y] | [x, "|", "|", y]:
             pass
         case [
             "np_true", "(", x, ")", "&" | "|" as sign, same, "np_true", "(", y, ")",
-        ] if sign == same and _is_ours(function, "np_true"):  # fmt: skip
+        ] if sign == same and _is_library_function(function, "np_true"):  # fmt: skip
             pass
         case [x, "<" | ">", y, "?", p, ":", q] | [x, "<" | ">", "=", y, "?", p, ":", q] if (
             dtype.kind in "biu" and {p, q} == {a, b}
@@ -53,15 +55,19 @@ def commutes(function, dtype) -> bool:
     return {x, y} == {a, b}
 
 
-def applies_in_any_order(function, dtype) -> bool:
+def is_order_independent(function, dtype) -> bool:
     """Returns whether f(f(a, b), c) == f(f(a, c), b), except for rounding: True for commutative operations
     and for a - b."""
-    return commutes(function, dtype) or _is_operation(function, "-", dtype)
+    return is_commutative(function, dtype) or _is_operation(function, "-", dtype)
 
 
-def adds(function, dtype) -> bool:
+def is_sum(function, dtype) -> bool:
     """Returns whether the function is a + b, on numbers. (The sum of booleans is a logical or.)"""
-    return dtype.kind != "b" and commutes(function, dtype) and _is_operation(function, "+", dtype)
+    return (
+        dtype.kind != "b"
+        and is_commutative(function, dtype)
+        and _is_operation(function, "+", dtype)
+    )
 
 
 def _is_operation(function, sign, dtype):
@@ -82,8 +88,8 @@ def _expression_tokens(definition):
     return words
 
 
-def _is_ours(function, name):
-    """Returns whether the name denotes the device library's function, and not a user's function or macro."""
+def _is_library_function(function, name):
+    """Returns whether a name refers to the device library's function, not to a user's function or macro."""
     options = function.options
     given = bool(options and (options.options or options.headers))
     return not given and name not in function.definition.capture().functions

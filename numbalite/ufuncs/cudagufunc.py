@@ -46,17 +46,19 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         self, function, signatures, layout, options, block=False, identity=None, compile=True,
         writable=(),
     ):  # fmt: skip
-        self._begin_as(function, signatures, options)
+        self._initialize(function, signatures, options)
         self._block = block
         self._layout = hostloops.parse_layout(function.name, layout)
-        self._writable = hostufunc.numbers_of(function, writable, self._layout)
-        self._written = self._all_written()
+        self._writable = hostufunc.written_input_indices(function, writable, self._layout)
+        self._written = self._written_inputs()
         self.signature = str(self._layout)
         self.identity = identity
         self._cores = tuple(map(len, self._layout.operands))
-        self._threads = _threads(block)
+        self._threads = _block_size(block)
         self._fixed_plans = {}  # types -> launch plans for fixed core shapes
-        self._loops += [_checked(function, s, self._layout, self._written) for s in self._given]
+        self._loops += [
+            _checked_signature(function, s, self._layout, self._written) for s in self._given
+        ]
         super().__init__(
             self.__name__,
             self.signature,
@@ -67,10 +69,10 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             sum(1 << i for i in self._written),
         )
         if compile:
-            self._compile_plans(map(self._plan, self._loops))
+            self._compile_plans(map(self._launch_plan, self._loops))
 
-    def _all_written(self):
-        """Returns the indices of the inputs that the function writes: those in writable_args. Without
+    def _written_inputs(self):
+        """Returns the indices of the inputs that the function writes, as listed in writable_args. Without
         writable_args and outputs, the function writes all arrays that are not const in the layout or the
         signatures."""
         if self._layout.nout or self._writable:
@@ -94,12 +96,12 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         """Returns the types of the function's parameters, for each loop."""
         return [types.Signature(types.void, loop) for loop in self._loops]
 
-    def _shown(self, signature):
+    def _inspected_plan(self, signature):
         """Returns the default launch plan for operands of the loop's types."""
-        return self._plan(signature.args)
+        return self._launch_plan(signature.args)
 
     def _dtypes(self, loop):
-        return tuple(map(_dtype, loop))
+        return tuple(map(_dtype_of, loop))
 
     @property
     def __signature__(self):
@@ -127,12 +129,14 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
 
         return differentiation.vjp(self, primals, cotangents)
 
-    def _made_from(self) -> tuple:
+    def _family_arguments(self) -> tuple:
         """Returns the arguments of GeneralFamily except the ufunc."""
-        made = generalderivatives.Made(self._function, self._layout, self._written, self._block)
-        return made, self._like_this
+        made = generalderivatives.GufuncDefinition(
+            self._function, self._layout, self._written, self._block
+        )
+        return made, self._with_function
 
-    def _like_this(self, function, signatures, layout):
+    def _with_function(self, function, signatures, layout):
         """Returns a generalized ufunc of another function with the same options, compiled at its first call."""
         return CudaGUfunc(function, signatures, layout, self._options, compile=False)
 
@@ -167,7 +171,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
     _repr_html_ = frontend.picture("ufunc")
 
     def __reduce__(self):
-        return _unpickle, (
+        return _unpickle_gufunc, (
             self._function, self._given, self.signature, self._options, self._block, self.identity,
             self._writable,
         )  # fmt: skip
@@ -185,17 +189,17 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         request = resolve.Request(self, *asked)
         if self._given:
             loops = [self._dtypes(loop) for loop in self._loops]
-            return self._loops[loops.index(resolve.choose(request, loops))]
+            return self._loops[loops.index(resolve.choose_loop(request, loops))]
         found = resolve.choose_lazily(request, lambda have: self._lazy_results(request, have))
         return self._lazy_loop([types.scalar(t) for t in found])
 
     def _lazy_results(self, request, inputs):
-        """Returns the output dtypes of a function without signatures, as numba: those of dtype= or
-        signature=, otherwise those of the passed outputs, otherwise the promoted dtype of the inputs."""
+        """Returns the output dtypes of a function without signatures, as in numba: from dtype= or signature=,
+        otherwise from the passed outputs, otherwise the promoted dtype of the inputs."""
         common = types.scalar(np.result_type(*inputs)).dtype
         asked = request.fixed[self.nin :] if request.fixed else (None,) * self.nout
         return tuple(
-            want or (out if out is not None and _takes(out, common) else common)
+            want or (out if out is not None and _accepts_output(out, common) else common)
             for want, out in zip(asked, request.outputs, strict=True)
         )
 
@@ -220,8 +224,8 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         """Returns (the kernel on the current device, its block size, whether the kernel stages cores in
         shared memory)"""
         with self._lock:
-            plan = self._plan(self._loop_of(chosen), dims, bool(wide), values)
-            special = self._with_fixed(chosen, plan, fixed)
+            plan = self._launch_plan(self._loop_of(chosen), dims, bool(wide), values)
+            special = self._specialized_plan(chosen, plan, fixed)
             if special is plan and staged:
                 special = plan._replace(
                     staged=staged,
@@ -232,40 +236,40 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             kernel = self._compiled(special).load(device)
             if special.staged and kernel.attribute(
                 SHARED_SIZE
-            ):  # the user's function uses shared memory itself
+            ):  # cores are not staged: the user's function itself uses shared memory
                 special = plan
                 kernel = self._compiled(plan).load(device)
             if plan.types not in self._loops:
                 self._loops.append(plan.types)
             return kernel, special.threads, bool(special.staged)
 
-    def _with_fixed(self, chosen, plan, fixed):
+    def _specialized_plan(self, chosen, plan, fixed):
         """Returns the launch plan specialized for fixed core shapes, unless too many specialized plans
         exist."""
         if fixed is None:
             return plan
-        special = plan._replace(fixed=tuple(gufuncloops.Fixed(*f) for f in fixed))
+        special = plan._replace(fixed=tuple(gufuncloops.FixedCore(*f) for f in fixed))
         known = self._fixed_plans.setdefault(chosen, set())
         if special not in known and len(known) >= MAX_FIXED:
             return plan
         known.add(special)
         return special
 
-    def _plan(self, loop, dims=1, wide=False, values=0):
-        return gufuncloops.Plan(
+    def _launch_plan(self, loop, dims=1, wide=False, values=0):
+        return gufuncloops.GufuncPlan(
             loop, self.nin, self._cores, dims, wide, values, None, self._threads, bool(self._block),
             written=sum(1 << i for i in self._written),
         )  # fmt: skip
 
     def _generate(self, plan):
-        return gufuncloops.kernel(self._function, plan, self._options)
+        return gufuncloops.plan_kernel(self._function, plan, self._options)
 
     def _cast(self, array, dtype, stream):
         if isinstance(array, np.ndarray):
             if array.nbytes >= CAST_THERE and 0 not in array.strides:
                 return _device_cast(to_device(array, stream or 0), dtype, stream)
             distinct = array[
-                tuple(_first_if_repeated(n, s) for n, s in zip(array.shape, array.strides))
+                tuple(_first_repeated(n, s) for n, s in zip(array.shape, array.strides))
             ]
             return np.broadcast_to(distinct.astype(dtype), array.shape)
         return _device_cast(array, dtype, stream)
@@ -297,7 +301,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         out._copy(result, stream)
 
 
-def _unpickle(function, signatures, layout, options, block, identity, writable=()):
+def _unpickle_gufunc(function, signatures, layout, options, block, identity, writable=()):
     return CudaGUfunc(function, signatures, layout, options, block, identity, False, writable)
 
 
@@ -305,7 +309,7 @@ def _is_written_array(t):
     return isinstance(t, types.Array) and not t.readonly
 
 
-def _threads(block):
+def _block_size(block):
     if not block:
         return gufuncloops.THREADS
     if block is True:
@@ -316,11 +320,11 @@ def _threads(block):
     return threads
 
 
-def _first_if_repeated(n, stride):
+def _first_repeated(n, stride):
     return slice(0, 1) if stride == 0 and n > 1 else slice(None)
 
 
-def _takes(out, dtype):
+def _accepts_output(out, dtype):
     """Returns whether a function can write results of the dtype directly to `out`."""
     try:
         types.scalar(out)
@@ -329,11 +333,11 @@ def _takes(out, dtype):
     return out.isnative and np.can_cast(dtype, out, "same_kind")
 
 
-def _dtype(t):
+def _dtype_of(t):
     return (t.dtype if t.is_array else t).dtype
 
 
-def _checked(function, signature, layout, written):
+def _checked_signature(function, signature, layout, written):
     """Returns the parameter types of a declared signature, checked against the layout."""
     name, args = function.name, signature.args
     count = layout.nin + layout.nout

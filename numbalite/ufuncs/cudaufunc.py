@@ -1,11 +1,11 @@
-"""Ufuncs on the GPU. C code implements calls; this module handles the first call with new types.
+"""Ufuncs on the GPU. C code implements calls of ufuncs; this module handles the first call with new types.
 
 A CudaUfunc has one loop for each list of dtypes: the dtypes of its signatures, or, without signatures, the
 dtypes of previous calls. Each loop has several kernels, one for each type of operand layout, which are
 compiled when a call first needs them. The kernel for few contiguous operands (type "small") is compiled
-immediately for each signature, so that errors are reported at the definition. It compiles in a third of the
-time of the other kernels. Calls with many elements compile the kernel of type "flat", which also serves later
-calls with few elements.
+immediately for each signature, so that errors are reported at the definition. A small kernel compiles in a
+third of the time of the other kernels. Calls with many elements compile the kernel of type "flat", which also
+serves later calls with few elements.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         self, function, given=(), options=None, identity=None, doc=None, compile=True, nout=None,
         quick=False,
     ):  # fmt: skip
-        self._begin_as(function, given, options or Options(), doc)
+        self._initialize(function, given, options or Options(), doc)
         self._results = {}  # without signatures: dtypes of inputs -> dtypes of results
         self.identity = identity
         self.signature = None
-        self._loops += [_loop_of(signature) for signature in self._given]
-        super().__init__(self.__name__, *self._counts(nout))
+        self._loops += [_signature_loop(signature) for signature in self._given]
+        super().__init__(self.__name__, *self._operand_counts(nout))
         self._quick = quick
         if compile and self._given:
-            self._compile_plans(map(self._first, self._given))
+            self._compile_plans(map(self._first_plan, self._given))
 
-    def _counts(self, nout):
+    def _operand_counts(self, nout):
         """Returns (number of inputs, number of outputs)"""
         if self._given:
             nin = len(self._given[0].args)
             return nin, len(self._loops[0]) - nin
-        nin = element.arity(self._function)
+        nin = element.parameter_count(self._function)
         if nin is None:
             raise TypeError(
                 f"{self.__name__}: the overloads in its source have different numbers of "
@@ -80,29 +80,29 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
     def _compile(self, device, loop, stored, kind, dims):
         """Returns (Kernel, block size, elements per thread) of a loop for a type of operand layout."""
         scalars = tuple(types.SCALARS[code - 1] for code in loop)
-        kind = self._kind_of(kind, device)
-        plan = cudaloops.Plan(scalars, self.nin, bytes(stored), kind, dims)
+        kind = self._kernel_kind(kind, device)
+        plan = cudaloops.UfuncPlan(scalars, self.nin, bytes(stored), kind, dims)
         return (
             self._compiled(plan).load(device),
             cudaloops.BLOCK_THREADS,
-            cudaloops.per_thread(plan),
+            cudaloops.elements_per_thread(plan),
         )
 
-    def _kind_of(self, kind, device):
+    def _kernel_kind(self, kind, device):
         """Returns the type of kernel to compile. The simulator uses flat kernels instead of small ones."""
         return kind if kind != "small" or target_of(device)[0] in _QUICK_ON else "flat"
 
     def _loop_for(self, *asked):
         request = resolve.Request(self, *asked)
         if self._given:
-            return resolve.choose(request, self._loops)
-        loop = resolve.choose_lazily(request, self._results_of)
+            return resolve.choose_loop(request, self._loops)
+        loop = resolve.choose_lazily(request, self._result_dtypes)
         with self._lock:
             if loop not in self._loops:
                 self._loops.append(loop)
         return loop
 
-    def _results_of(self, inputs):
+    def _result_dtypes(self, inputs):
         """Returns the tuple of result dtypes of the function for inputs of these dtypes."""
         with self._lock:
             found = self._results.get(inputs)
@@ -122,21 +122,21 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
     # --- kernels
 
     def _generate(self, plan):
-        return cudaloops.kernel(self._function, plan, self._options)
+        return cudaloops.plan_kernel(self._function, plan, self._options)
 
-    def _shown(self, signature):
+    def _inspected_plan(self, signature):
         """Returns the launch plan for contiguous operands of the loop's types."""
-        loop = signature.args + element.returned(signature)
+        loop = signature.args + element.returned_types(signature)
         stored = bytes(_CODES[t] for t in loop)
-        return cudaloops.Plan(loop, self.nin, stored, "flat", 0)
+        return cudaloops.UfuncPlan(loop, self.nin, stored, "flat", 0)
 
-    def _first(self, signature):
-        """Returns the launch plan that is compiled when the signature is defined."""
-        kind = self._kind_of("small" if self._quick else "flat", current_device())
-        return self._shown(signature)._replace(kind=kind)
+    def _first_plan(self, signature):
+        """Returns the launch plan that a new signature compiles immediately."""
+        kind = self._kernel_kind("small" if self._quick else "flat", current_device())
+        return self._inspected_plan(signature)._replace(kind=kind)
 
     def add(self, sig):
-        """Compiles the loop of another signature, which is tried after the existing ones.
+        """Compiles the loop of another signature, which is tried after the existing signatures.
 
         Raises TypeError or SignatureError for an unsuitable signature. Adding an existing signature has no
         effect.
@@ -153,9 +153,9 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
             )
         inputs = tuple(t.dtype for t in signature.args)
         if signature.return_type is None or not self._given:
-            returned = tuple(types.scalar(t) for t in self._results_of(inputs))
+            returned = tuple(types.scalar(t) for t in self._result_dtypes(inputs))
         else:
-            returned = element.returned(signature)
+            returned = element.returned_types(signature)
         if len(returned) != self.nout:
             raise SignatureError(f"{self.__name__} has {self.nout} outputs, not as in {signature}")
         signature = types.Signature(
@@ -164,16 +164,16 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         with self._lock:
             if inputs in [loop[: self.nin] for loop in self._loops]:
                 return
-        self._compile_plans([self._first(signature)])
+        self._compile_plans([self._first_plan(signature)])
         with self._lock:
-            self._loops.append(_loop_of(signature))
+            self._loops.append(_signature_loop(signature))
             if self._given:
                 self._given = (*self._given, signature)
         self._clear()
 
     # --- derivatives
 
-    def _like_this(self, function, given, nout=None):
+    def _with_function(self, function, given, nout=None):
         """Returns a ufunc of another function with the same options, compiled at its first call."""
         quick = self._quick
         return CudaUfunc(function, given, self._options, None, "", False, nout, quick)
@@ -303,8 +303,8 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         return CudaUfunc, (*state, False, self.nout, self._quick)  # compiled at the first call
 
 
-def _loop_of(signature) -> tuple:
-    return tuple(t.dtype for t in signature.args + element.returned(signature))
+def _signature_loop(signature) -> tuple:
+    return tuple(t.dtype for t in signature.args + element.returned_types(signature))
 
 
 # --- casts ---------------------------------------------------------------------------------------------
@@ -313,7 +313,8 @@ _casts: dict[Any, CudaUfunc] = {}  # type, and each requested dtype that denotes
 
 
 def cast_ufunc(dtype):
-    """Returns the ufunc that converts to a dtype, as `cast`; raises TypeError for a dtype without a C++ type."""
+    """Returns the ufunc that converts elements to a dtype, as `cast` does; raises TypeError for a dtype
+    without a C++ type."""
     ufunc = _casts.get(dtype)
     if ufunc is not None:
         return ufunc

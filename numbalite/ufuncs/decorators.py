@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     class CudaGUfuncDecorator(Protocol):
         def __call__(self, function: Callable[..., Any], /) -> CudaGUfunc: ...
 
-    # The possible results for a text: a ufunc if the text is a source, a decorator if the text is a signature.
+    # The result types for a str argument: a ufunc for a source, a decorator for a signature.
 
     class HostUfuncOrDecorator:
         @overload
@@ -268,7 +268,7 @@ def vectorize(
     >>> hypotenuse([3.0, 5.0], [4.0, 12.0])
     array([ 5., 13.])
     """
-    form = _Form("vectorize", source, name, args, sys._getframe(1))
+    form = _FunctionArguments("vectorize", source, name, args, sys._getframe(1))
     return _vectorize(ftylist_or_function, target, identity, form, given)
 
 
@@ -396,7 +396,7 @@ def cuda_vectorize(
     >>> square([1.0, 2.0, 3.0])
     array([1., 4., 9.])
     """
-    form = _Form("cuda.vectorize", source, name, args, sys._getframe(1))
+    form = _FunctionArguments("cuda.vectorize", source, name, args, sys._getframe(1))
     return _vectorize(ftylist_or_function, target, identity, form, given)
 
 
@@ -554,7 +554,7 @@ def guvectorize(
     >>> total(np.ones((2, 3)))
     array([3., 3.])
     """
-    form = _Form("guvectorize", source, name, args, sys._getframe(1))
+    form = _FunctionArguments("guvectorize", source, name, args, sys._getframe(1))
     return _guvectorize(ftylist, signature, target, identity, form, block, given)
 
 
@@ -676,12 +676,12 @@ def cuda_guvectorize(
     >>> shift(np.arange(3.0), 10.0)
     array([10., 11., 12.])
     """
-    form = _Form("cuda.guvectorize", source, name, args, sys._getframe(1))
+    form = _FunctionArguments("cuda.guvectorize", source, name, args, sys._getframe(1))
     return _guvectorize(ftylist, signature, target, identity, form, block, given)
 
 
-class _Form:
-    """The arguments that define the function, if it is not a decorated function."""
+class _FunctionArguments:
+    """The arguments source=, name= and args=, which define a function without a decorator."""
 
     def __init__(self, what, source, name, args, frame):
         self.what = what
@@ -691,7 +691,7 @@ class _Form:
         self.frame = frame
 
     def take_source(self, first):
-        """Returns what is left of the first argument: () if it was the source, else the argument itself."""
+        """Stores the first argument if it is a source, and returns (); otherwise returns the argument."""
         if isinstance(first, str) and ("{" in first or "__device__" in first):
             if self.source is not None:
                 raise TypeError(f"{self.what}: two sources are given")
@@ -700,7 +700,7 @@ class _Form:
         return first
 
     def function(self, function, options, kind):
-        """Returns the DeviceFunction of a decorated function, or of the source."""
+        """Returns the DeviceFunction of a decorated function, or of ``source=``."""
         return element.element_function(
             function, source=self.source, name=self.name, args=self.args, what=kind,
             options=options, frame=self.frame,
@@ -712,20 +712,20 @@ class _Form:
 
 def _vectorize(first, target, identity, form, given):
     _check_target(target)
-    options = _options(form.what, given)
-    identity = _identity(identity)
+    options = _parse_options(form.what, given)
+    identity = _checked_identity(identity)
     first = form.take_source(first)
     is_list = signatures.is_signature(first)
     listed = first if is_list else ()
 
-    def make(function):
+    def make_ufunc(function):
         made = form.function(function, options, "ufunc")
         found = _scalar_signatures(made, listed, target)
         if timeufunc.has_times(found):
-            return timeufunc.TimeUfunc(made, found, lambda f, s: build(f, [s]))
-        return build(made, found)
+            return timeufunc.TimeUfunc(made, found, lambda f, s: build_ufunc(f, [s]))
+        return build_ufunc(made, found)
 
-    def build(function, found):
+    def build_ufunc(function, found):
         if target == "cuda":
             from .cudaufunc import CudaUfunc
 
@@ -734,23 +734,23 @@ def _vectorize(first, target, identity, form, given):
 
         return make_ufunc(function, found, target, identity, options, function.__doc__)
 
-    return _ufunc_or_decorator(make, None if is_list else first, form)
+    return _ufunc_or_decorator(make_ufunc, None if is_list else first, form)
 
 
 def _ufunc_or_decorator(make, function, form):
-    """Returns the ufunc if a function or a source was passed; else a decorator."""
+    """Returns the ufunc of a function or a source, or a decorator if neither was passed."""
     if form.source is not None:
         if function is not None:
             raise TypeError(f"{form.what}: give either a function or source=, not both")
         return make(None)
     if form.name is not None or form.args is not None:
-        raise TypeError(f"{form.what}: name= and args= go with source=; a function has its own")
+        raise TypeError(f"{form.what}: name= and args= require source=")
     return make if function is None else make(function)
 
 
 def _scalar_signatures(function, listed, target):
     """Returns the list of checked signatures of a ufunc; [] if its loops are compiled on demand."""
-    found = _signatures(function, listed)
+    found = _parse_signatures(function, listed)
     complete = []
     for signature in found:
         _check_count(function, signature)
@@ -763,8 +763,8 @@ def _scalar_signatures(function, listed, target):
                 )
         if not signature.args:
             raise SignatureError(f"{function.name}: a ufunc has at least one argument")
-        complete.append(_with_result(function, signature, target))
-    counts = {len(element.returned(signature)) for signature in complete}
+        complete.append(_with_return_type(function, signature, target))
+    counts = {len(element.returned_types(signature)) for signature in complete}
     if len(counts) > 1:
         raise SignatureError(
             f"the signatures of {function.name} return different numbers of values: "
@@ -773,7 +773,7 @@ def _scalar_signatures(function, listed, target):
     return complete
 
 
-def _with_result(function, signature, target):
+def _with_return_type(function, signature, target):
     """Returns the signature with a return type; if it has none, the compiler deduces the return type."""
     if signature.return_type is None:
         deduced = element.result_types(function, signature.args, _compile_target(target))
@@ -785,7 +785,7 @@ def _with_result(function, signature, target):
             f"the signature {signature} of {function.name} returns nothing: a ufunc's function returns "
             f"its result, as in float32({', '.join(map(str, signature.args))})"
         )
-    for t in element.returned(signature):
+    for t in element.returned_types(signature):
         if not isinstance(t, types.Scalar):
             raise SignatureError(
                 f"the signature {signature} of {function.name} returns {t}: vectorize takes functions "
@@ -807,8 +807,8 @@ def _compile_target(target):
 
 def _guvectorize(listed, layout, target, identity, form, block, given):
     _check_target(target)
-    options = _options(form.what, given, {"writable_args"})
-    identity = _identity(identity)
+    options = _parse_options(form.what, given, {"writable_args"})
+    identity = _checked_identity(identity)
     listed = form.take_source(listed)
     if layout is None and isinstance(listed, str) and "->" in listed:
         listed, layout = (), listed
@@ -823,22 +823,22 @@ def _guvectorize(listed, layout, target, identity, form, block, given):
         raise ValueError(f'block=True is for target="cuda", not {target!r}')
     writable = given.get("writable_args", ()) or ()
 
-    def make(function):
+    def make_ufunc(function):
         made = form.function(function, options, "generalized ufunc")
-        found = _signatures(made, listed)
+        found = _parse_signatures(made, listed)
         for signature in found:
             _check_count(made, signature)
             if signature.return_type not in (None, types.void):
                 raise SignatureError(
                     f"guvectorized functions cannot return values: the signature {signature} of {made.name} "
-                    f"specifies {signature.return_type} return type; the last parameters are written to"
+                    f"specifies {signature.return_type} return type; write the results to the last parameters"
                 )
         found = [types.Signature(types.void, signature.args) for signature in found]
         if timeufunc.has_times(found):
-            return timeufunc.TimeUfunc(made, found, lambda f, s: build(f, [s]))
-        return build(made, found)
+            return timeufunc.TimeUfunc(made, found, lambda f, s: build_ufunc(f, [s]))
+        return build_ufunc(made, found)
 
-    def build(function, found):
+    def build_ufunc(function, found):
         if target == "cuda":
             from .cudagufunc import CudaGUfunc
 
@@ -849,7 +849,7 @@ def _guvectorize(listed, layout, target, identity, form, block, given):
             function, found, layout, target, identity, options, function.__doc__, writable
         )
 
-    return _ufunc_or_decorator(make, None, form)
+    return _ufunc_or_decorator(make_ufunc, None, form)
 
 
 # --- both ------------------------------------------------------------------------------------------------
@@ -862,7 +862,7 @@ def _check_target(target):
         raise ValueError(f"unknown target {target!r}: there are {', '.join(TARGETS)}")
 
 
-def _options(what, given, more=()):
+def _parse_options(what, given, more=()):
     """Returns the parsed options; raises TypeError for an unknown option."""
     options_.check_names(what, given, _KNOWN | set(more))
     if given.get("forceobj"):
@@ -871,7 +871,7 @@ def _options(what, given, more=()):
     return options_.parse(wanted, what)
 
 
-def _identity(identity):
+def _checked_identity(identity):
     if identity is None or isinstance(identity, (bool, int, float, complex, np.number, np.bool_)):
         return identity
     if isinstance(identity, str) and identity == "reorderable":
@@ -879,14 +879,14 @@ def _identity(identity):
     raise ValueError(f"identity is a number, None or 'reorderable', not {identity!r}")
 
 
-def _signatures(function, listed):
+def _parse_signatures(function, listed):
     if isinstance(listed, (list, tuple)) and not listed:
         return []
     return signatures.signatures(listed, function.definition.scope.get)
 
 
 def _check_count(function, signature):
-    count = element.arity(function)
+    count = element.parameter_count(function)
     if count is not None and count != len(signature.args):
         raise SignatureError(
             f"{function.name} has {count} parameter{'s' * (count != 1)}, "

@@ -69,11 +69,11 @@ class Derivative(DeviceFunction):
 
     def __init__(self, function: DeviceFunction, order: Order):
         names = list(element.parameter_names(function))
-        count = element.arity(function)
+        count = element.parameter_count(function)
         if count is None:
             raise TypeError(
                 f"{function.name}: the overloads in its source have different numbers of parameters: "
-                "derivatives are of a function with one"
+                "a derivative requires a single function"
             )
         names = names or [f"x{i + 1}" for i in range(count)]
         text = linemap.consecutive_text("", function.definition.text.label)
@@ -83,17 +83,16 @@ class Derivative(DeviceFunction):
         self.function, self.order = function, order
 
     def primal_types(self, args: tuple) -> tuple:
-        """Returns the types of the function's arguments, which are the first argument types of its
-        derivative."""
-        return args[: element.arity(self.function)]
+        """Returns the first argument types of the derivative, which are those of the function."""
+        return args[: element.parameter_count(self.function)]
 
     def with_signature(self, signature: types.Signature) -> DeviceFunction:
-        text = _Text(self, signature)
+        text = _DerivativeText(self, signature)
         return text.function()
 
     def of(self, *lists: tuple) -> DeviceFunction:
         (args,) = lists
-        return self.with_signature(self.signature_for(args, _target()))
+        return self.with_signature(self.signature_for(args, _compile_target()))
 
     def signature_for(self, args: tuple, target: tuple) -> types.Signature:
         """Returns the signature of the derivative for arguments of these types, whose result the compiler deduces."""
@@ -106,9 +105,9 @@ class Derivative(DeviceFunction):
     def signature_of(self, signature: types.Signature, more: tuple = ()) -> types.Signature:
         """Returns the signature of the derivative that belongs to a signature of the function. ``more`` are the types
         of the tangents."""
-        args, results = signature.args, element.returned(signature)
+        args, results = signature.args, element.returned_types(signature)
         inputs = tuple(t for t in args if has_tangent(t))
-        check(self.function.name, signature)
+        check_differentiable(self.function.name, signature)
         if self.order.last == "jvp":
             return types.Signature(types.Tuple((*results, *results)), (*args, *(more or inputs)))
         if self.order.last == "vjp":
@@ -130,7 +129,7 @@ class Derivative(DeviceFunction):
         return Derivative, (self.function, self.order)
 
 
-def _target():
+def _compile_target():
     return target_of(current_device())
 
 
@@ -141,11 +140,11 @@ def _one_or_tuple(found):
 def is_differentiable(signature: types.Signature) -> bool:
     """Returns whether the results and at least one input of this signature are real or complex numbers."""
     return any(map(has_tangent, signature.args)) and all(
-        map(has_tangent, element.returned(signature))
+        map(has_tangent, element.returned_types(signature))
     )
 
 
-def check(name: str, signature: types.Signature) -> None:
+def check_differentiable(name: str, signature: types.Signature) -> None:
     if not is_differentiable(signature):
         raise SignatureError(
             f"{name}: {signature} has no derivative: at least one input and all results must be float32, "
@@ -153,7 +152,7 @@ def check(name: str, signature: types.Signature) -> None:
         )
 
 
-def check_text(function: DeviceFunction) -> None:
+def check_source_text(function: DeviceFunction) -> None:
     """Raises TypeError for source text that loses derivatives: text that reads the bits of numbers, or has
     variables of type long double."""
     definition = function.definition
@@ -164,8 +163,7 @@ def check_text(function: DeviceFunction) -> None:
     found = sorted(_BITS.intersection(tokens))
     if found:
         raise TypeError(
-            f"{function.name}: its text uses {', '.join(found)}, so its derivative cannot be computed: give it "
-            f"by {given}"
+            f"{function.name}: its text uses {', '.join(found)}, so its derivative cannot be computed: define the derivative by {given}"
         )
     if {("long", "double"), ("double", "long")}.intersection(itertools.pairwise(tokens)):
         raise TypeError(
@@ -173,10 +171,10 @@ def check_text(function: DeviceFunction) -> None:
             f"double is double, too) or auto t = 0 * x, or give the derivative by {given}"
         )
     for inner in definition.capture().functions.values():
-        check_text(inner)
+        check_source_text(inner)
 
 
-class _Text:
+class _DerivativeText:
     """The C++ text of a derivative for one signature."""
 
     def __init__(self, derivative: Derivative, signature: types.Signature):
@@ -184,7 +182,7 @@ class _Text:
         self.args = args = derivative.primal_types(signature.args)
         self.last = derivative.order.last
         self.varying = [i for i, t in enumerate(args) if has_tangent(t)]
-        self.results = self._results()
+        self.results = self._result_types()
         self.inputs = derivative.order.inputs
         function, self.more = derivative.function, ""
         typed = types.Signature(_one_or_tuple(self.results), args)
@@ -199,55 +197,55 @@ class _Text:
             count = sum(_directions(args[i]) for i in self.varying)
             self.levels.append(count if self.last == "vjp" else 1)
         self.uses_rules = bool(derivative.function.rules and not derivative.order.inputs)
-        self.inner = element.typed(function, typed)
+        self.inner = element.typed_function(function, typed)
 
-    def _results(self) -> tuple:
-        """Returns the types of the function's results, a tuple."""
-        results = element.returned(self.signature)
+    def _result_types(self) -> tuple:
+        """Returns a tuple of the function's result types."""
+        results = element.returned_types(self.signature)
         if self.last == "jvp":
             return results[: len(results) // 2]
         if self.last == "vjp":
             return self.signature.args[len(self.args) :]
         return results
 
-    def type_of(self, name: str, levels: list) -> str:
+    def operand_type(self, name: str, levels: list) -> str:
         for count in levels:
             name = f"numbalite::nl_dual<{name}, {count}>"
         return name
 
-    def type_like(self, t: Any, levels: list) -> str:
+    def dual_type(self, t: Any, levels: list) -> str:
         """Returns the C++ type of real or complex numbers with these dual numbers."""
-        dual = self.type_of(_PARTS.get(t, t).cxx, levels)
+        dual = self.operand_type(_PARTS.get(t, t).cxx, levels)
         return f"numbalite::complex<{dual}>" if is_complex(t) else dual
 
-    def argument(self, i: int) -> str:
+    def argument_text(self, i: int) -> str:
         """Returns the C++ expression for the i-th argument of the function, with its derivatives."""
         t, text = self.args[i], f"x{i}"
         if not has_tangent(t):
             return text
         for level, by in enumerate(self.inputs):
-            dual = self.type_like(t, self.levels[: level + 1])
+            dual = self.dual_type(t, self.levels[: level + 1])
             text = f"numbalite::nl_seed<{dual}>({text}, 0)" if by == i else f"{dual}({text})"
         number = self.varying.index(i)
         if self.last == "jvp":
             return self.with_tangent(t, text, f"t{number}")
         if self.last == "vjp":
             before = sum(_directions(self.args[k]) for k in self.varying[:number])
-            dual = self.type_of(_PARTS.get(t, t).cxx, self.levels)
+            dual = self.operand_type(_PARTS.get(t, t).cxx, self.levels)
             seed = "nl_complex_seed" if is_complex(t) else "nl_seed"
             return f"numbalite::{seed}<{dual}>({text}, {before})"
         return text
 
     def with_tangent(self, t, text, tangent):
-        dual = self.type_of(_PARTS.get(t, t).cxx, self.levels)
+        dual = self.operand_type(_PARTS.get(t, t).cxx, self.levels)
         if is_complex(t):
             return f"numbalite::nl_complex_tangent<{dual}>({text}, {tangent})"
-        inner = self.type_of(t.cxx, self.levels[:-1])
+        inner = self.operand_type(t.cxx, self.levels[:-1])
         return f"{dual}({text}, {inner}({tangent}))"
 
     def text(self) -> str:
-        call = f"{_INNER}({', '.join(self.argument(i) for i in range(len(self.args)))}{self.more})"
-        duals = [self.type_like(t, self.levels) for t in self.results]
+        call = f"{_INNER}({', '.join(self.argument_text(i) for i in range(len(self.args)))}{self.more})"
+        duals = [self.dual_type(t, self.levels) for t in self.results]
         rest = ".tangent[0]" * len(self.inputs)
         count = len(self.results)
         if count == 1:
@@ -263,37 +261,36 @@ class _Text:
         elif self.last == "vjp":
             values, first = [], 0
             for i in self.varying:
-                values.append(self.gradient(i, first, rest))
+                values.append(self.gradient_text(i, first, rest))
                 first += _directions(self.args[i])
         else:
             values = [self.result(o, rest) for o in range(count)]
-        return "\n".join([*lines, f"return {_tuple(values)};"])
+        return "\n".join([*lines, f"return {_tuple_type(values)};"])
 
     def result(self, o: int, part: str) -> str:
-        """Returns the C++ expression for a component of the o-th result: its value, or one of its
-        derivatives."""
+        """Returns the C++ expression for the value, or for one derivative, of the o-th result."""
         t = self.results[o]
         return f"{t.cxx}(r{o}.re{part}, r{o}.im{part})" if is_complex(t) else f"r{o}{part}"
 
-    def gradient(self, i: int, direction: int, rest: str) -> str:
-        """Returns the C++ expression for the gradient with respect to the i-th argument, whose first direction is
-        `direction`."""
+    def gradient_text(self, i: int, direction: int, rest: str) -> str:
+        """Returns the C++ expression for the gradient with respect to the i-th argument, whose first dual
+        component is `direction`."""
         t, count = self.args[i], len(self.results)
 
-        def sum_of(direction, sign=""):
-            terms = (self.term(o, f".tangent[{direction}]{rest}") for o in range(count))
+        def sum_text(direction, sign=""):
+            terms = (self.term_text(o, f".tangent[{direction}]{rest}") for o in range(count))
             return f"{sign}({' + '.join(terms)})"
 
         if is_complex(t):
-            return f"{t.cxx}({sum_of(direction)}, {sum_of(direction + 1, '-')})"
-        return sum_of(direction)
+            return f"{t.cxx}({sum_text(direction)}, {sum_text(direction + 1, '-')})"
+        return sum_text(direction)
 
-    def term(self, o, part):
+    def term_text(self, o, part):
         if is_complex(self.results[o]):
             return f"numbalite::nl_gradient(g{o}, {self.result(o, part)})"
         return f"g{o} * r{o}{part}"
 
-    def text_of_rules(self) -> str:
+    def rules_text(self) -> str:
         """Returns the C++ text that defines the user's derivatives."""
         xs = ", ".join(f"x{i}" for i in range(len(self.args)))
         if self.last == "vjp":
@@ -302,7 +299,7 @@ class _Text:
             one = f"({self.results[0].cxx})1"
             terms = (f"t{k} * nl_v{i}({xs}, {one})" for k, i in enumerate(self.varying))
             values = [f"{_INNER}({xs})", " + ".join(terms)]
-        return f"return {_tuple(values)};"
+        return f"return {_tuple_type(values)};"
 
     def function(self) -> DeviceFunction:
         derivative = self.derivative
@@ -321,12 +318,12 @@ class _Text:
             rules = derivative.function.rules
             for i in self.varying:
                 typed = types.Signature(self.args[i], (*self.args, result))
-                scope[f"nl_v{i}"] = element.typed(rules[i], typed)
-            text = self.text_of_rules()
+                scope[f"nl_v{i}"] = element.typed_function(rules[i], typed)
+            text = self.rules_text()
         else:
-            check_text(self.inner)
+            check_source_text(self.inner)
             if self.levels:
-                scope[_INNER] = self.inner.with_numbers(self.type_of("{}", self.levels))
+                scope[_INNER] = self.inner.with_numbers(self.operand_type("{}", self.levels))
             text = self.text()
         definition = Definition(
             derivative.name, names, linemap.consecutive_text(text, f"<{derivative.name}>"),
@@ -335,5 +332,5 @@ class _Text:
         return DeviceFunction(definition, (self.signature,), derivative.options)
 
 
-def _tuple(values):
+def _tuple_type(values):
     return values[0] if len(values) == 1 else f"make_tuple({', '.join(values)})"

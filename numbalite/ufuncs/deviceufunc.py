@@ -1,4 +1,4 @@
-"""The base class of ufuncs and generalized ufuncs on the GPU.
+"""Implements the base class of ufuncs and generalized ufuncs on the GPU.
 
 Each ufunc has a loop for each list of dtypes. A loop has several kernels: one for each type of operand
 layout."""
@@ -22,7 +22,7 @@ from . import element
 class DeviceUfunc(Compiled):
     """A ufunc whose kernels are selected by launch plans; a launch plan has the parameters of a kernel.
 
-    A sub-class also defines ``nin``, ``nout`` and ``signatures``; ``_generate(plan)``; ``_shown(signature)``
+    A subclass also defines ``nin``, ``nout`` and ``signatures``; ``_generate(plan)``; ``_inspected_plan(signature)``
     returns the launch plan whose kernel is inspected for a signature; and ``_dtypes(loop)`` returns the
     dtypes of a loop's operands.
     """
@@ -35,7 +35,7 @@ class DeviceUfunc(Compiled):
     def signatures(self) -> list:
         raise NotImplementedError
 
-    def _begin_as(
+    def _initialize(
         self, function: Any, given: Iterable[Signature], options: Any, doc: str | None = None
     ) -> None:
         """Initializes the base class; subclasses call this method first."""
@@ -53,7 +53,7 @@ class DeviceUfunc(Compiled):
     def _name_in_scope(self, name: str) -> Any:
         return self._function.definition.scope.get(name)
 
-    def _shown(self, signature: Signature) -> Any:
+    def _inspected_plan(self, signature: Signature) -> Any:
         raise NotImplementedError
 
     def _generate(self, plan: Any) -> Any:
@@ -64,7 +64,7 @@ class DeviceUfunc(Compiled):
         kernel = self._generate(plan)
         others = [s for s in self._given if s.args != plan.signature.args]
         kernel.images.others = lambda: [
-            self._generate(self._shown(s)).images.source for s in others
+            self._generate(self._inspected_plan(s)).images.source for s in others
         ]
         return kernel
 
@@ -94,13 +94,13 @@ class DeviceUfunc(Compiled):
             return found
 
     def _listed(self) -> Iterable[tuple[Any, Any]]:
-        return [(one, self._overload(self._shown(one))) for one in self.signatures]
+        return [(one, self._overload(self._inspected_plan(one))) for one in self.signatures]
 
     def _find(self, signature: Any) -> Any:
         args = self._parsed(signature).args
         for one in self.signatures:
             if one.args == args:
-                return self._overload(self._shown(one))
+                return self._overload(self._inspected_plan(one))
         raise KeyError(f"{self.__name__} has no loop for {Signature(None, args)}")
 
     # --- NumPy's attributes
@@ -140,14 +140,15 @@ class DeviceUfunc(Compiled):
         numpy.ufunc.resolve_dtypes.
 
         `dtypes` has one item per operand: int, float or complex for a Python number, None for an omitted output."""
-        plain = self._asked_dtypes(dtypes, reduction)
+        plain = self._requested_dtypes(dtypes, reduction)
         loop = self._loop_for(
             plain[: self.nin], plain[self.nin :], casting or "same_kind", None, signature
         )
         return tuple(self._dtypes(loop))
 
-    def _asked_dtypes(self, dtypes: Iterable, reduction: bool) -> tuple:
-        """Returns the checked argument of resolve_dtypes: numpy.dtype, a Python type or None for each operand."""
+    def _requested_dtypes(self, dtypes: Iterable, reduction: bool) -> tuple:
+        """Checks the argument of resolve_dtypes, and returns a numpy.dtype, Python type or None for each
+        operand."""
         if reduction:
             raise NotImplementedError("resolve_dtypes does not support reduction=True")
         dtypes = tuple(dtypes)

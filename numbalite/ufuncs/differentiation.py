@@ -1,4 +1,4 @@
-"""Derivatives of ufuncs for users: derivative, jvp, vjp and defvjp, for every target.
+"""Implements the public derivatives of ufuncs, for every target: derivative, jvp, vjp and defvjp.
 
 All ufuncs on the GPU have these methods; ufuncs on the CPU have them with NumPy 2.2 or newer, which allows
 attributes of ufuncs.
@@ -14,15 +14,15 @@ from numbalite import _core, types
 
 from . import derivatives, element, operands
 from .derivatives import Derivative, Order, has_tangent, is_floating
-from .generalderivatives import GeneralFamily, Made
+from .generalderivatives import GeneralFamily, GufuncDefinition
 
 
 def derivative(ufunc: Any, by: int = 0) -> Any:
     """Returns the derivative of a ufunc with respect to one of its inputs, as a ufunc with the same inputs.
 
-    ``ufunc`` is made by ``vectorize``, for any target; ``by`` is the index of a float32 or float64 input. The
-    derivative is exact (forward-mode automatic differentiation): the function's text is compiled with dual
-    numbers. The returned ufunc has derivatives itself.
+    ``ufunc`` is a result of ``vectorize``, for any target; ``by`` is the index of a float32 or float64 input.
+    The derivative is exact (forward-mode automatic differentiation): the function's text is compiled with
+    dual numbers. The returned ufunc has derivatives itself.
 
     Raises SignatureError if no signature has floating-point results and a floating-point input with this
     index. Raises CompileError if the text uses a function without a derivative rule: define the derivative by
@@ -37,7 +37,7 @@ def derivative(ufunc: Any, by: int = 0) -> Any:
 def jvp(ufunc: Any, primals: Any, tangents: Any) -> tuple:
     """Returns (f(x...), the derivative of f at x... in the direction of the tangents).
 
-    ``tangents`` has an array or number for each of the ``primals``, or None for 0; tangents of integers are
+    ``tangents`` has an array, a number or None (zero) for each of the ``primals``; tangents of integers are
     None. Primals and tangents are broadcast. If the ufunc has several results, both items are tuples.
     """
     return family_of(ufunc).jvp(tuple(primals), tuple(tangents))
@@ -47,14 +47,14 @@ def vjp(ufunc: Any, primals: Any, cotangents: Any) -> tuple:
     """Returns the gradient with respect to each primal: the sum over all results of derivative times cotangent.
 
     ``cotangents`` is an array or number, or a tuple of arrays or numbers if the ufunc has several results. A
-    gradient has the shape and the dtype of its primal (sums over the axes along which the primal was
-    broadcast), and is None for an integer.
+    gradient has the shape and the dtype of its primal: it is summed over the axes along which the primal was
+    broadcast. The gradient of an integer is None.
     """
     several = isinstance(cotangents, (tuple, list))
     primals = tuple(primals)
     found = family_of(ufunc).vjp(primals, tuple(cotangents) if several else (cotangents,))
     return tuple(
-        None if gradient is None else _gradient(gradient, primal)
+        None if gradient is None else _reduce_gradient(gradient, primal)
         for gradient, primal in zip(found, primals, strict=True)
     )
 
@@ -87,11 +87,13 @@ class Family:
         if isinstance(ufunc, _core.Ufunc):
             device: Any = ufunc
             return _cached(
-                device.__dict__, device, device._function, device._given, device._like_this
+                device.__dict__, device, device._function, device._given, device._with_function
             )
         owner = _core.ufunc_owner(ufunc)
         if owner is not None and owner.layout is None:
-            return _cached(owner.__dict__, ufunc, owner.function, owner.signatures, owner.like_this)
+            return _cached(
+                owner.__dict__, ufunc, owner.function, owner.signatures, owner.with_function
+            )
         if owner is not None or isinstance(ufunc, _core.GUfunc):
             raise TypeError(
                 f"{ufunc.__name__} is a generalized ufunc: use jvp and vjp; only ufuncs of vectorize have "
@@ -117,16 +119,16 @@ class Family:
             function.signature_of(self.given[0])  # raises
         return self.make(function, [function.signature_of(s) for s in given], self.ufunc.nout)
 
-    def _for_types(self, last, signature):
+    def _ufunc_for_types(self, last, signature):
         """Returns the ufunc of a jvp or a vjp for one signature of the function."""
         order = Order(self.inputs, last)
 
-        def make():
+        def make_ufunc():
             derived = Derivative(self.function, order)
             whole = derived.signature_of(signature)
             return self.make(derived.with_signature(whole), [whole])
 
-        return self._cached((order, signature), make)
+        return self._cached((order, signature), make_ufunc)
 
     def _cached(self, key, make):
         key = (*key, self.function.rules)
@@ -138,7 +140,7 @@ class Family:
         """Returns the ufunc of the vjp for inputs of these dtypes. The inputs of the vjp are the ufunc's
         inputs and one cotangent per result; its results are the gradients with respect to the floating-point
         inputs."""
-        return self._for_types("vjp", self.signature(dtypes))
+        return self._ufunc_for_types("vjp", self.signature(dtypes))
 
     def signature(self, dtypes):
         """Returns the signature of the loop for arguments of these dtypes."""
@@ -150,7 +152,7 @@ class Family:
         results = loop[nin:]
         returned = results[0] if nout == 1 else types.Tuple(results)
         signature = types.Signature(returned, loop[:nin])
-        derivatives.check(self.ufunc.__name__, signature)
+        derivatives.check_differentiable(self.ufunc.__name__, signature)
         return signature
 
     # --- calls
@@ -166,7 +168,7 @@ class Family:
                 given.append(0.0 if tangent is None else tangent)
             elif tangent is not None:
                 raise TypeError(f"{name}.jvp: primal {i} is {t}: its tangent is None")
-        results = self._for_types("jvp", signature)(*primals, *given, casting="unsafe")
+        results = self._ufunc_for_types("jvp", signature)(*primals, *given, casting="unsafe")
         count = self.ufunc.nout
         return results if count == 1 else (results[:count], results[count:])
 
@@ -175,14 +177,14 @@ class Family:
         if len(cotangents) != count:
             raise TypeError(f"{name}.vjp: {count} results, {len(cotangents)} cotangents")
         signature = self.signature(tuple(map(operands.dtype_of_value, primals)))
-        found = self._for_types("vjp", signature)(*primals, *cotangents, casting="unsafe")
+        found = self._ufunc_for_types("vjp", signature)(*primals, *cotangents, casting="unsafe")
         found = iter(found if isinstance(found, tuple) else (found,))
         return tuple(next(found) if has_tangent(t) else None for t in signature.args)
 
     def define(self, rules):
         name, function = self.ufunc.__name__, self.function
         if self.inputs:
-            raise TypeError(f"{name} is a derivative: define the rules for {function.name}")
+            raise TypeError(f"{name} is itself a derivative: define the rules for {function.name}")
         if self.ufunc.nout != 1:
             raise TypeError(f"{name} has {self.ufunc.nout} results: rules are for ufuncs with one")
         if len(rules) != self.ufunc.nin:
@@ -198,7 +200,7 @@ class Family:
             )
         args = ", ".join((*names, "g"))
         function.rules = tuple(
-            _rule(rule, args, f"{element.plain_name(function)}_vjp{i}")
+            _rule_function(rule, args, f"{element.plain_name(function)}_vjp{i}")
             for i, rule in enumerate(rules)
         )
         return self.ufunc
@@ -208,21 +210,21 @@ def family_of(ufunc: Any) -> Family | GeneralFamily:
     """Returns the object that computes the derivatives of a ufunc or a generalized ufunc."""
     if isinstance(ufunc, _core.GUfunc):
         device: Any = ufunc
-        return _cached(device.__dict__, device, *device._made_from(), kind=GeneralFamily)
+        return _cached(device.__dict__, device, *device._family_arguments(), kind=GeneralFamily)
     owner = _core.ufunc_owner(ufunc)
     if owner is None or owner.layout is None:
         return Family.of(ufunc)
-    made = Made(owner.function, owner.layout, owner.writable, False)
-    return _cached(owner.__dict__, ufunc, made, owner.like_this_gufunc, kind=GeneralFamily)
+    made = GufuncDefinition(owner.function, owner.layout, owner.writable, False)
+    return _cached(owner.__dict__, ufunc, made, owner.gufunc_with_function, kind=GeneralFamily)
 
 
-def _rule(rule, args, name):
+def _rule_function(rule, args, name):
     """Returns the DeviceFunction of a derivative rule, which is a text or a function with the parameters `args`."""
     if isinstance(rule, str):
         return element.element_function(source=rule, args=args, name=name, what="rule")
     function = element.element_function(rule, what="rule")
     count = args.count(",") + 1
-    if element.arity(function) != count:
+    if element.parameter_count(function) != count:
         raise TypeError(f"{function.name}: a rule has the parameters ({args})")
     return function
 
@@ -240,13 +242,13 @@ def _supports_order(signature, order):
     )
 
 
-def _gradient(found, primal):
+def _reduce_gradient(found, primal):
     """Returns the gradient with respect to an array that was broadcast: summed to the array's shape, in its
     dtype; None for an array of integers."""
     dtype = np.dtype(operands.dtype_of_value(primal))
     if dtype.kind not in "fc":
         return None
-    if dtype.kind == "f" and found.dtype.kind == "c":  # a real primal has no imaginary part to vary
+    if dtype.kind == "f" and found.dtype.kind == "c":  # the gradient of a real primal is real
         found = found.real
     shape = np.shape(primal)
     ahead = np.ndim(found) - len(shape)

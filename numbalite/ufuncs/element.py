@@ -43,7 +43,7 @@ def element_function(
     frame = frame or sys._getframe(1)
     if source is None:
         if name is not None or args is not None:
-            raise TypeError("name= and args= go with source=; a function has its own")
+            raise TypeError("name= and args= require source=")
         function = capture.device_function(function)
         if isinstance(function, DeviceFunction):
             return function
@@ -60,11 +60,11 @@ def element_function(
     if name is not None and not isinstance(name, str):
         raise TypeError(f"name= is text such as 'f', not {name!r}")
     if args is not None:
-        return _from_body(source, name, args, options, frame)
-    return _from_unit(source, name, options, frame)
+        return _function_from_body(source, name, args, options, frame)
+    return _function_from_unit(source, name, options, frame)
 
 
-def _from_body(code, name, args, options, frame):
+def _function_from_body(code, name, args, options, frame):
     from numbalite.kernels import module as modules
 
     if isinstance(args, str):
@@ -91,7 +91,7 @@ def _from_body(code, name, args, options, frame):
     return DeviceFunction(made, (), options)
 
 
-def _from_unit(code, name, options, frame):
+def _function_from_unit(code, name, options, frame):
     from numbalite.kernels import module as modules
 
     text = modules.text_of(code, name or "a function", frame)
@@ -109,7 +109,7 @@ def _from_unit(code, name, options, frame):
     return DeviceFunction(made, (), options)
 
 
-def check_alone(what, functor, more):
+def check_only_operation(what, functor, more):
     """Raises TypeError if a call that creates a function from an operation passes arrays as further
     arguments."""
     if more:
@@ -119,7 +119,7 @@ def check_alone(what, functor, more):
         )
 
 
-def operation(
+def operation_function(
     functor, parameters, what, noun, *, source=None, name=None, args=None, options=None, frame=None
 ) -> DeviceFunction:
     """Returns the DeviceFunction of an argument of ``cuda.reduce`` (``what``; ``noun``: "reduction") and similar
@@ -138,7 +138,7 @@ def operation(
     function = element_function(
         functor, source=source, name=name, args=args, what=noun, options=options, frame=frame
     )
-    count, wanted = arity(function), parameters.count(",") + 1
+    count, wanted = parameter_count(function), parameters.count(",") + 1
     if count not in (wanted, None):
         words = ("", "one number", "two numbers", "three numbers")
         raise TypeError(
@@ -148,12 +148,12 @@ def operation(
     return function
 
 
-def from_body(function) -> bool:
+def is_from_body(function) -> bool:
     """Returns whether the function is written as a body, for which generated code declares the types."""
     return not function.definition.is_unit
 
 
-def arity(function: DeviceFunction) -> int | None:
+def parameter_count(function: DeviceFunction) -> int | None:
     """Returns the number of parameters; None if the source's overloads have different numbers."""
     counts = {len(names) for names in _parameter_lists(function)}
     return counts.pop() if len(counts) == 1 else None
@@ -168,7 +168,7 @@ def parameter_names(function: DeviceFunction) -> tuple:
 
 def _parameter_lists(function):
     definition = function.definition
-    if from_body(function):
+    if is_from_body(function):
         return [[ascii_name(name) for name in definition.parameters]]
     base = "".join(definition.name.split()).partition("<")[0]
     found = scanner.parameter_lists(definition.text.value)
@@ -177,12 +177,12 @@ def _parameter_lists(function):
     )
 
 
-def typed(function: DeviceFunction, signature) -> DeviceFunction:
+def typed_function(function: DeviceFunction, signature) -> DeviceFunction:
     """Returns the function with the types of one signature: the body of the returned function converts its
     result to the declared type.
 
     A complete source declares its own types and is unchanged."""
-    if not from_body(function):
+    if not is_from_body(function):
         return function
     count = len(function.definition.parameters)
     if len(signature.args) != count:
@@ -193,13 +193,13 @@ def typed(function: DeviceFunction, signature) -> DeviceFunction:
     return function.with_signature(signature)
 
 
-def returned(signature) -> tuple:
+def returned_types(signature) -> tuple:
     """Returns the result types of a signature as a tuple, which has several items if the return type is a Tuple."""
     t = signature.return_type
     return t.types if isinstance(t, types.Tuple) else (t,)
 
 
-def call(function: DeviceFunction, namespace: str, arguments: str) -> str:
+def call_text(function: DeviceFunction, namespace: str, arguments: str) -> str:
     """Returns the C++ call of a function in the ``namespace`` that ``builder.add_function`` returned."""
     return f"{namespace}::{function.cxx_name}({arguments})"
 
@@ -212,13 +212,13 @@ def plain_name(function: DeviceFunction) -> str:
 def result_count(function: DeviceFunction, target) -> int:
     """Returns the number of values that a ufunc's function returns, for unknown argument types.
 
-    The number is 1 unless the text contains a tuple; then the function is compiled for some types.
+    The number is 1 unless the text mentions a tuple; in this case, the function is compiled for some types.
     ``target`` may be a function that returns the target for this compilation. Raises TypeError if the
-    function compiles for none of these types: then the user must declare a signature.
+    function compiles for none of these types, so that the user must declare a signature.
     """
     if not _mentions_tuple(function, set()):
         return 1
-    count = arity(function)
+    count = parameter_count(function)
     target = target() if callable(target) else target
     problem = None
     for t in (types.float64, types.int64, types.float32, types.complex128, types.boolean):
@@ -241,7 +241,7 @@ def _mentions_tuple(function, seen):
     seen.add(function)
     definition = function.definition
     if definition.is_python:
-        return True  # deciding by the text needs no compiler
+        return True  # searching the text needs no compiler
     if builder.identifiers(definition.text.value) & {"tuple", "make_tuple"}:
         return True
     inner = definition.capture().functions.values()

@@ -1,4 +1,4 @@
-"""Element functions that are longer than an expression, from files in cuda_src/templates/elements."""
+"""Creates functions and ufuncs from C++ template files in cuda_src/templates/elements."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from .cudagufunc import CudaGUfunc
 from .cudaufunc import CudaUfunc
 
 
-def text(file: str, **words: object) -> str:
+def template_text(file: str, **words: object) -> str:
     return templates.fill(f"elements/{file}", **words)
 
 
-def function(name: str, file: str | None = None, **words: object) -> DeviceFunction:
+def template_function(name: str, file: str | None = None, **words: object) -> DeviceFunction:
     """Returns the DeviceFunction whose C++ text is a template file. ``words`` contains the values of the
     template's placeholders. ``file`` defaults to ``name``."""
-    return element.element_function(source=text(file or name, **words), name=name)
+    return element.element_function(source=template_text(file or name, **words), name=name)
 
 
 @functools.cache
-def ufunc(name: str, file: str | None = None) -> CudaUfunc:
+def template_ufunc(name: str, file: str | None = None) -> CudaUfunc:
     """Returns a ufunc of the function in a template file, compiled for the dtypes of each call."""
-    return CudaUfunc(function(name, file))
+    return CudaUfunc(template_function(name, file))
 
 
 @functools.cache
-def gufunc(name: str, layout: str) -> CudaGUfunc:
+def template_gufunc(name: str, layout: str) -> CudaGUfunc:
     """Returns a generalized ufunc of the function in a template file, compiled for the dtypes of each
     call."""
-    return CudaGUfunc(function(name), (), layout, Options())
+    return CudaGUfunc(template_function(name), (), layout, Options())

@@ -1,4 +1,4 @@
-"""``numbalite.fuse``: compiles an element-wise Python function of arrays to one kernel, by tracing.
+"""Implements ``numbalite.fuse``, which compiles an element-wise Python function of arrays to one kernel.
 
 The function is called once for each list of types, with operands that record operations (`_Traced`). The trace becomes
 the body of a ufunc, or of a map-reduce kernel. Each step of the trace uses the loop of its ufunc, so the
@@ -21,8 +21,8 @@ from numbalite.ndarray import assign
 
 from . import mapped, operands
 from .cudaufunc import CudaUfunc
-from .protocols import counterpart
-from .ruled import chosen
+from .protocols import cuda_ufunc_for
+from .ruled import where_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,10 +94,10 @@ class Fused:
         self._programs: dict[tuple, Any] = {}
 
     def __call__(self, *args: Any, out: Any = None, stream: Any = 0) -> Any:
-        key = tuple(map(_type_of, args))
+        key = tuple(map(_argument_type, args))
         program = self._programs.get(key)
         if program is None:
-            program = self._programs[key] = _program(self.function, key)
+            program = self._programs[key] = _program_for(self.function, key)
         return _core.call_for_owners(program, args, out, stream)
 
     def jvp(self, primals: Any, tangents: Any) -> Any:
@@ -115,15 +115,15 @@ class Fused:
         return self._differentiable(primals).vjp(tuple(primals), cotangents)
 
     def _differentiable(self, primals):
-        key = tuple(map(_type_of, primals))
+        key = tuple(map(_argument_type, primals))
         program = self._programs.get(key)
         if program is None:
-            program = self._programs[key] = _program(self.function, key)
+            program = self._programs[key] = _program_for(self.function, key)
         return program
 
     def inspect_source(self, *args: Any) -> str:
         """Returns the generated C++ body for arguments of these types."""
-        return _program(self.function, tuple(map(_type_of, args))).text
+        return _program_for(self.function, tuple(map(_argument_type, args))).text
 
     def __repr__(self) -> str:
         return f"<fused {self.__name__}>"
@@ -132,7 +132,7 @@ class Fused:
         return self if instance is None else functools.partial(self, instance)
 
 
-def _type_of(value):
+def _argument_type(value):
     """Returns the dtype of an argument; int, float or complex for a number without a dtype."""
     kind = type(value)
     if kind in _WEAK:
@@ -152,7 +152,7 @@ def _type_of(value):
 def _number_type(dtype):
     """Returns the dtype in native byte order; raises TypeError if the device does not support it."""
     if not assign.is_number(dtype.newbyteorder("=")):
-        raise operands.no_numbers(dtype, "fuse")
+        raise operands.unsupported_dtype_error(dtype, "fuse")
     return dtype.newbyteorder("=")
 
 
@@ -188,9 +188,9 @@ class _Trace:
         self.steps.append(_Step(text, dtype))
         return f"v{len(self.steps) - 1}"
 
-    def constant(self, value):
+    def add_constant(self, value):
         """Adds a constant of the function as another parameter of the kernel."""
-        dtype = _type_of(value)
+        dtype = _argument_type(value)
         self.constants.append(value)
         return _Traced(self, f"c{len(self.constants) - 1}", dtype)
 
@@ -202,22 +202,25 @@ class _Trace:
         self.functions[name] = ufunc._function
         return name
 
-    def call(self, ufunc, given, keywords, is_operator=False):
+    def record_call(self, ufunc, given, keywords, is_operator=False):
         """Records a call of a ufunc. Returns its traced results."""
         if ufunc.signature is not None:
             raise TypeError(f"fuse: {ufunc.__name__} is a function of whole arrays")
-        made = ufunc if isinstance(ufunc, CudaUfunc) else counterpart(ufunc)
+        made = ufunc if isinstance(ufunc, CudaUfunc) else cuda_ufunc_for(ufunc)
         for word in keywords:
             if word not in ("dtype", "casting", "signature"):
                 raise TypeError(f"fuse: {ufunc.__name__} with {word}= cannot be fused")
         if len(given) != made.nin:
             raise TypeError(f"fuse: {ufunc.__name__} takes {made.nin} inputs")
-        inputs = [one if isinstance(one, _Traced) else self.constant(_number(one)) for one in given]
+        inputs = [
+            one if isinstance(one, _Traced) else self.add_constant(_constant_number(one))
+            for one in given
+        ]
         loop = made._loop_for(
             tuple(one.type for one in inputs), (None,) * made.nout,
             keywords.get("casting", "same_kind"), keywords.get("dtype"), keywords.get("signature"),
         )  # fmt: skip
-        words = ", ".join(map(_convert_text, inputs, loop))
+        words = ", ".join(map(_conversion_text, inputs, loop))
         name = self.function(made)
         if made.nout > 1:
             whole = self.line(f"const auto {{}} = {name}({words});", None)
@@ -235,22 +238,22 @@ class _Trace:
         name = self.line(f"const {cxx} {{}} = numbalite::nl_convert<{cxx}>({text});", dtype)
         return _Traced(self, name, dtype)
 
-    def body(self, result):
+    def body_text(self, result):
         lines = [step.text.format(f"v{i}") for i, step in enumerate(self.steps)]
         return "\n".join([*lines, f"return {result};"])
 
 
-def _convert_text(one, dtype):
-    if _dtype(one.type) == dtype:
+def _conversion_text(one, dtype):
+    if _dtype_of_kind(one.type) == dtype:
         return one.name
     return f"numbalite::nl_convert<{types.scalar(dtype).cxx}>({one.name})"
 
 
-def _dtype(kind):
+def _dtype_of_kind(kind):
     return _WEAK.get(kind, kind)
 
 
-def _number(value):
+def _constant_number(value):
     """Returns a constant of the function as a number; raises TypeError for other values."""
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return value
@@ -261,11 +264,11 @@ def _number(value):
     )
 
 
-def _refuse_method(what):
-    def refuse(self, *args, **keywords):
+def _unsupported_method(what):
+    def raise_unsupported(self, *args, **keywords):
         raise TypeError(f"fuse: {what}")
 
-    return refuse
+    return raise_unsupported
 
 
 _BY_VALUE = (
@@ -274,14 +277,14 @@ _BY_VALUE = (
 )
 
 
-def _binary(ufunc, is_turned=False):
-    def operate(self, other):
+def _binary_operator(ufunc, is_turned=False):
+    def record_operator(self, other):
         if isinstance(other, (_core.DeviceArray, np.ndarray)) and getattr(other, "ndim", 0):
-            _number(other)
+            _constant_number(other)
         pair = (other, self) if is_turned else (self, other)
-        return self.trace.call(ufunc, pair, {}, True)
+        return self.trace.record_call(ufunc, pair, {}, True)
 
-    return operate
+    return record_operator
 
 
 class _Traced:
@@ -296,7 +299,7 @@ class _Traced:
 
     @property
     def dtype(self):
-        return _dtype(self.type)
+        return _dtype_of_kind(self.type)
 
     def astype(self, dtype, *args, **keywords):
         dtype = types.scalar(np.dtype(dtype)).dtype
@@ -304,23 +307,25 @@ class _Traced:
 
     def __array_ufunc__(self, ufunc, method, *inputs, **keywords):
         if method == "__call__":
-            return self.trace.call(ufunc, inputs, keywords)
+            return self.trace.record_call(ufunc, inputs, keywords)
         if method == "reduce" and inputs[0] is self:
             names = ("axis", "dtype", "out", "keepdims")
-            return _Last(_Reduction(ufunc, self, {**dict(zip(names, inputs[1:])), **keywords}))
+            return _ReductionResult(
+                _Reduction(ufunc, self, {**dict(zip(names, inputs[1:])), **keywords})
+            )
         raise TypeError(f"fuse: {ufunc.__name__}.{method} cannot be fused")
 
     def __array_function__(self, function, kinds, args, keywords):
         name = function.__name__
-        # Compare by name, because numpy.where may be wrapped by other code at the moment.
+        # Functions are compared by name, because other code may wrap numpy.where.
         of_numpy = name if function.__module__ == "numpy" else ""
         if of_numpy in _REDUCTIONS and args and args[0] is self:
-            return _reduced(name, *args, **keywords)
+            return _trace_reduction(name, *args, **keywords)
         if of_numpy == "where" and len(args) == 3:
-            return self.trace.call(chosen(), args, {})
+            return self.trace.record_call(where_function(), args, {})
         if of_numpy == "clip":
-            return _clipped(*args, **keywords)
-        raise TypeError(f"fuse: numpy.{name} cannot be fused: it is not an element-wise function")
+            return _trace_clip(*args, **keywords)
+        raise TypeError(f"fuse: numpy.{name} is not an element-wise function and cannot be fused")
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -328,7 +333,7 @@ class _Traced:
         raise TypeError(f"fuse: the placeholder of an array has no attribute {name}")
 
     def clip(self, min=None, max=None):
-        return _clipped(self, min, max)
+        return _trace_clip(self, min, max)
 
     def conj(self):
         return np.conjugate(self)
@@ -339,27 +344,27 @@ class _Traced:
         special = {2: np.square, 1: np.positive, 0.5: np.sqrt, -1: np.reciprocal}
         if type(other) in (int, float) and other in special and self.dtype.kind in "fc":
             if self.type not in _WEAK:
-                return self.trace.call(special[other], (self,), {})
-        return self.trace.call(np.power, (self, other), {}, True)
+                return self.trace.record_call(special[other], (self,), {})
+        return self.trace.record_call(np.power, (self, other), {}, True)
 
     def __neg__(self):
-        return self.trace.call(np.negative, (self,), {}, True)
+        return self.trace.record_call(np.negative, (self,), {}, True)
 
     def __pos__(self):
-        return self.trace.call(np.positive, (self,), {}, True)
+        return self.trace.record_call(np.positive, (self,), {}, True)
 
     def __abs__(self):
-        return self.trace.call(np.absolute, (self,), {}, True)
+        return self.trace.record_call(np.absolute, (self,), {}, True)
 
     def __invert__(self):
-        return self.trace.call(np.invert, (self,), {}, True)
+        return self.trace.record_call(np.invert, (self,), {}, True)
 
-    __bool__ = __float__ = __int__ = __complex__ = __index__ = _refuse_method(_BY_VALUE)
-    __iter__ = __len__ = __getitem__ = __setitem__ = __array__ = _refuse_method(
+    __bool__ = __float__ = __int__ = __complex__ = __index__ = _unsupported_method(_BY_VALUE)
+    __iter__ = __len__ = __getitem__ = __setitem__ = __array__ = _unsupported_method(
         "the function asks for elements or for whole arrays: it computes element by element"
     )
     shape = ndim = size = property(
-        _refuse_method("the function asks for a shape, which calls may differ in")
+        _unsupported_method("the function asks for a shape, which calls may differ in")
     )
     __hash__ = None  # type: ignore[assignment]
 
@@ -369,44 +374,51 @@ for _word, _ufunc in {
     "floordiv": np.floor_divide, "mod": np.remainder, "divmod": np.divmod, "and": np.bitwise_and,
     "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift, "rshift": np.right_shift,
 }.items():  # fmt: skip
-    setattr(_Traced, f"__{_word}__", _binary(_ufunc))
-    setattr(_Traced, f"__r{_word}__", _binary(_ufunc, True))
-_Traced.__rpow__ = _binary(np.power, True)  # type: ignore[attr-defined]
+    setattr(_Traced, f"__{_word}__", _binary_operator(_ufunc))
+    setattr(_Traced, f"__r{_word}__", _binary_operator(_ufunc, True))
+_Traced.__rpow__ = _binary_operator(np.power, True)  # type: ignore[attr-defined]
 for _word, _ufunc in {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
     "ge": np.greater_equal,
 }.items():  # fmt: skip
-    setattr(_Traced, f"__{_word}__", _binary(_ufunc))
+    setattr(_Traced, f"__{_word}__", _binary_operator(_ufunc))
 
 
-def _reduced(name, a, axis=None, dtype=None, out=None, keepdims=False, **more):
-    if name in ("max", "min", "amax", "amin", "any", "all"):  # these have no dtype parameter
+def _trace_reduction(name, a, axis=None, dtype=None, out=None, keepdims=False, **more):
+    if name in (
+        "max",
+        "min",
+        "amax",
+        "amin",
+        "any",
+        "all",
+    ):  # max, min, any and all have no dtype parameter
         dtype, out, keepdims = None, dtype, more.pop("keepdims", out or False)
     for word, value in {"out": out, **more}.items():
         if value is not None and value is not np._NoValue:
             raise TypeError(f"fuse: {name} with {word}= cannot be fused")
     keepdims = keepdims is not np._NoValue and bool(keepdims)
-    return _Last(
+    return _ReductionResult(
         _Reduction(_REDUCTIONS[name], a, {"axis": axis, "dtype": dtype, "keepdims": keepdims})
     )
 
 
-def _method(name):
-    def reduction(self, *args, **keywords):
-        return _reduced(name, self, *args, **keywords)
+def _reduction_method(name):
+    def trace_reduction(self, *args, **keywords):
+        return _trace_reduction(name, self, *args, **keywords)
 
-    return reduction
+    return trace_reduction
 
 
 for _word in ("sum", "prod", "max", "min", "any", "all"):
-    setattr(_Traced, _word, _method(_word))
+    setattr(_Traced, _word, _reduction_method(_word))
 
 
-class _Last:
+class _ReductionResult:
     """The placeholder for the result of a reduction, which must be the last step."""
 
     __array_priority__ = 1000
-    __array_ufunc__ = _refuse_method("a reduction must be the last step of the function")
+    __array_ufunc__ = _unsupported_method("a reduction must be the last step of the function")
     __array_function__ = __array_ufunc__
     __hash__ = None  # type: ignore[assignment]
 
@@ -422,11 +434,13 @@ for _word in (
     *("bool", "float", "int", "getitem", "and", "or", "xor", "invert"),
 ):  # fmt: skip
     setattr(
-        _Last, f"__{_word}__", _refuse_method("a reduction must be the last step of the function")
+        _ReductionResult,
+        f"__{_word}__",
+        _unsupported_method("a reduction must be the last step of the function"),
     )
 
 
-def _clipped(a, a_min=None, a_max=None, *, min=None, max=None):
+def _trace_clip(a, a_min=None, a_max=None, *, min=None, max=None):
     low, high = (a_min, a_max) if a_min is not None or a_max is not None else (min, max)
     if low is not None:
         a = np.maximum(a, low)
@@ -436,28 +450,32 @@ def _clipped(a, a_min=None, a_max=None, *, min=None, max=None):
 # ------------------------------------------------------------------------------------------- programs
 
 
-def _program(function, kinds):
+def _program_for(function, kinds):
     """Returns the cached program for arguments of these types."""
     trace = _Trace(function.__name__)
     given = [_Traced(trace, f"x{i}", kind) for i, kind in enumerate(kinds)]
     made = function(*given)
-    if isinstance(made, _Last):
+    if isinstance(made, _ReductionResult):
         return _FusedReduction(trace, kinds, made.reduction)
     results = made if isinstance(made, tuple) else (made,)
     results = tuple(
-        one if isinstance(one, _Traced) else trace.constant(_number(one)) for one in results
+        one if isinstance(one, _Traced) else trace.add_constant(_constant_number(one))
+        for one in results
     )
     return _Mapping(trace, kinds, results)
 
 
-def _function(trace, kinds, results):
+def _traced_function(trace, kinds, results):
     """Returns (DeviceFunction, signature) of the generated body."""
     parameters = [f"x{i}" for i in range(len(kinds))]
     parameters += [f"c{i}" for i in range(len(trace.constants))]
-    of = [types.scalar(_dtype(kind)) for kind in (*kinds, *map(_type_of, trace.constants))]
+    of = [
+        types.scalar(_dtype_of_kind(kind))
+        for kind in (*kinds, *map(_argument_type, trace.constants))
+    ]
     to = [types.scalar(one.dtype) for one in results]
     names = ", ".join(one.name for one in results)
-    text = trace.body(names if len(results) == 1 else f"make_tuple({names})")
+    text = trace.body_text(names if len(results) == 1 else f"make_tuple({names})")
     name = trace.name if trace.name.isidentifier() else "fused"
     definition = Definition(
         name,
@@ -473,7 +491,7 @@ class _Mapping:
     """A program without a reduction: a ufunc of the trace."""
 
     def __init__(self, trace, kinds, results):
-        function, signature, self.text = _function(trace, kinds, results)
+        function, signature, self.text = _traced_function(trace, kinds, results)
         self.constants = trace.constants
         self.ufunc = CudaUfunc(
             function, [signature], Options(), None, "", compile=False, quick=True
@@ -503,9 +521,9 @@ class _FusedReduction:
 
     def __init__(self, trace, kinds, reduction):
         value = reduction.value
-        made = counterpart(reduction.ufunc)
+        made = cuda_ufunc_for(reduction.ufunc)
         if reduction.ufunc in (np.logical_or, np.logical_and) and value.dtype != bool:
-            value = trace.call(np.not_equal, (value, 0), {})
+            value = trace.record_call(np.not_equal, (value, 0), {})
         dtype = reduction.keywords.get("dtype")
         dtype = made._reduction_dtype(dtype, value, None)
         dtype = value.dtype if dtype is None else np.dtype(dtype)
@@ -515,7 +533,7 @@ class _FusedReduction:
         )
         if value.dtype != dtype:
             value = trace.stored(value.name, dtype)
-        function, signature, self.text = _function(trace, kinds, (value,))
+        function, signature, self.text = _traced_function(trace, kinds, (value,))
         self.constants = trace.constants
         self.name, self.is_sum = trace.name, reduction.ufunc is np.add
         self.mapping = _Mapping(trace, kinds, (value,))
@@ -532,10 +550,10 @@ class _FusedReduction:
         self._check_sum()
         shape = np.broadcast_shapes(*map(np.shape, primals))
         if not self.keepdims and np.ndim(cotangents) and self.axis is not None:
-            cotangents = np.expand_dims(cotangents, self._axes(len(shape)))
+            cotangents = np.expand_dims(cotangents, self._reduced_axes(len(shape)))
         return self.mapping.vjp(primals, np.broadcast_to(cotangents, shape))
 
-    def _axes(self, ndim):
+    def _reduced_axes(self, ndim):
         axes = self.axis if isinstance(self.axis, tuple) else (self.axis,)
         return tuple(axis % ndim for axis in axes)
 

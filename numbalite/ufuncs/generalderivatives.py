@@ -2,8 +2,9 @@
 
 As for ufuncs (derivatives.py), the text of the function is compiled with dual numbers instead of float and double.
 
-jvp: a value and its derivative have the memory layout of a complex number. So the jvp is a generalized ufunc of complex
-arrays with the same layout, whose real parts are values and whose imaginary parts are tangents.
+jvp: a value and its derivative have the memory layout of a complex number. The jvp is therefore a generalized
+ufunc of complex arrays with the same layout, whose real parts are values and whose imaginary parts are
+tangents.
 
 vjp: if all floating-point operands have core dimensions of fixed sizes, as in (3),(3)->(3), a generalized ufunc computes
 all gradients in one pass, with one direction for each element of the inputs.
@@ -23,7 +24,7 @@ from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.ndarray.arrays import device_array
 
 from . import element, operands
-from .derivatives import check_text, is_floating
+from .derivatives import check_source_text, is_floating
 from .gusignature import Layout
 
 MAX_DIRECTIONS = 64
@@ -32,7 +33,7 @@ _COMPLEX = {types.float32: types.complex64, types.float64: types.complex128}
 _INNER = "nl_f"
 
 
-class Made(NamedTuple):
+class GufuncDefinition(NamedTuple):
     """The definition of a generalized ufunc."""
 
     function: DeviceFunction
@@ -94,7 +95,9 @@ class GeneralFamily:
         ]
         text = f"{_INNER}({', '.join(values)});"
         layout = self.made.layout
-        args = self._parameters([_COMPLEX.get(t, t) for t in loop], layout.operands, layout.nin)
+        args = self._parameter_types(
+            [_COMPLEX.get(t, t) for t in loop], layout.operands, layout.nin
+        )
         return self._compiled_gufunc("jvp", names, text, args, str(layout), loop, 1)
 
     # --- vjp
@@ -125,7 +128,7 @@ class GeneralFamily:
     def _vjp(self, loop):
         layout = self.made.layout
         nin, by = layout.nin, [i for i, t in enumerate(loop[: layout.nin]) if is_floating(t)]
-        shapes = {i: self._shape(i) for i in (*by, *range(nin, len(loop)))}
+        shapes = {i: self._fixed_shape(i) for i in (*by, *range(nin, len(loop)))}
         sizes = {i: math.prod(shape) for i, shape in shapes.items()}
         count = sum(sizes[i] for i in by)
         if count > MAX_DIRECTIONS:
@@ -160,12 +163,12 @@ class GeneralFamily:
         names = [f"x{i}" for i in range(nin)] + [f"g{o}" for o in range(nin, len(loop))]
         names += [f"d{i}" for i in by]
         cores = [*layout.operands, *(layout.operands[i] for i in by)]
-        args = self._parameters([*loop, *(loop[i] for i in by)], cores, len(loop))
+        args = self._parameter_types([*loop, *(loop[i] for i in by)], cores, len(loop))
         shown = [self._core_text(core) for core in cores]
         text = f"{','.join(shown[: len(loop)])}->{','.join(shown[len(loop) :])}"
         return self._compiled_gufunc("vjp", names, "\n".join(lines), args, text, loop, count)
 
-    def _shape(self, operand):
+    def _fixed_shape(self, operand):
         """Returns the fixed core shape of an operand."""
         layout = self.made.layout
         found = [layout.dimensions[i] for i in layout.operands[operand]]
@@ -181,7 +184,7 @@ class GeneralFamily:
 
     # --- both
 
-    def _parameters(self, numbers, cores, nin):
+    def _parameter_types(self, numbers, cores, nin):
         """Returns the list of parameter types, in which inputs without core dimensions are numbers."""
         return [
             types.Array(t, max(len(core), 1)) if core or i >= nin else t
@@ -189,8 +192,8 @@ class GeneralFamily:
         ]
 
     def _compiled_gufunc(self, kind, names, text, args, layout, loop, directions):
-        inner = self._typed(loop)
-        check_text(inner)
+        inner = self._typed_function(loop)
+        check_source_text(inner)
         numbers = f"numbalite::nl_dual<{{}}, {directions}>"
         scope = capture.Scope({_INNER: inner.with_numbers(numbers)})
         name = f"{element.plain_name(self.made.function)}_{kind}"
@@ -201,12 +204,12 @@ class GeneralFamily:
         function = DeviceFunction(definition, (), self.made.function.options)
         return self.make(function, [types.Signature(types.void, args)], layout)
 
-    def _typed(self, loop):
+    def _typed_function(self, loop):
         """Returns the function for a loop; a Python body is translated for the loop's types."""
         layout = self.made.layout
         args = [
             t.copy(readonly=True) if t.is_array and i < layout.nin else t
-            for i, t in enumerate(self._parameters(loop, layout.operands, layout.nin))
+            for i, t in enumerate(self._parameter_types(loop, layout.operands, layout.nin))
         ]
         return self.made.function.of(args)
 

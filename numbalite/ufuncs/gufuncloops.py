@@ -14,8 +14,8 @@ The generated source has the user's function and one kernel that calls it for ea
     }
 
 With ``block``, a whole thread block runs the function for each index. Small cores of a fixed shape
-(`Plan.fixed`) are copied to registers before the call; cores of results are copied from registers to memory
-after the call. Larger cores (`Plan.staged`) are copied to shared memory, by the threads of a warp together.
+(`GufuncPlan.fixed`) are copied to registers before the call; cores of results are copied from registers to memory
+after the call. Larger cores (`GufuncPlan.staged`) are copied to shared memory, by the threads of a warp together.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LONG_THREADS = 32
 """The threads of a block with long cores: a compile-time limit, so that each thread may have many registers."""
 
 
-class Fixed(NamedTuple):
+class FixedCore(NamedTuple):
     """A small core whose shape is a compile-time constant."""
 
     shape: tuple
@@ -52,8 +52,8 @@ class Fixed(NamedTuple):
     """Bytes, a power of two: all cores of the operand are aligned to it."""
 
 
-class Plan(NamedTuple):
-    """The parameters that determine a kernel."""
+class GufuncPlan(NamedTuple):
+    """The dtypes, layout and options that determine a kernel of a generalized ufunc."""
 
     types: tuple
     """The operands' types: Array, or Scalar for a number."""
@@ -88,15 +88,15 @@ class Plan(NamedTuple):
         return Signature(void, self.types)
 
 
-def parameter_size(plan: Plan) -> int:
+def parameter_size(plan: GufuncPlan) -> int:
     """Returns the size in bytes of the kernel's only parameter: gufunc_call<N, D, C>."""
     operands, core = len(plan.types), max(sum(plan.cores), 1)
     words = 2 * operands + 2 + (2 + operands) * plan.dims + 2 * core
     return 16 * -(-words // 2)
 
 
-def kernel(function, plan: Plan, options) -> Kernel:
-    """Returns the kernel of this loop; its first launch compiles it."""
+def plan_kernel(function, plan: GufuncPlan, options) -> Kernel:
+    """Returns the kernel for a launch plan; its first launch compiles it."""
     name = f"nl_{ascii_name(element.plain_name(function))}"
     builder = _builder(function, plan, name)
     source = builder.source(function.definition, options, [name])
@@ -120,46 +120,48 @@ def _builder(function, plan, kernel):
         for i, t in enumerate(plan.types)
     )
     namespace = builder.add_function(function)
-    parts = [_operand(plan, i) for i in range(len(plan.types))]
+    parts = [_operand_code(plan, i) for i in range(len(plan.types))]
     names = element.parameter_names(function)
-    if not element.from_body(function):
-        builder.write_own(_either_way(function, namespace, plan))
-        values = [_named_for_reports(plan, i, names, part.value) for i, part in enumerate(parts)]
+    if not element.is_from_body(function):
+        builder.write_own(_call_with_const(function, namespace, plan))
+        values = [_with_report_name(plan, i, names, part.value) for i, part in enumerate(parts)]
         call = f"nl_apply(0, {', '.join(values)});\n"
     else:
         values = [
-            _named_for_reports(plan, i, names, _as_const(plan, i, part.value))
+            _with_report_name(plan, i, names, _as_const(plan, i, part.value))
             for i, part in enumerate(parts)
         ]
-        call = element.call(function, namespace, ", ".join(values)) + ";\n"
+        call = element.call_text(function, namespace, ", ".join(values)) + ";\n"
     before = "".join(part.before for part in parts)
     after = "".join(part.after for part in parts)
-    builder.write_own(_kernel(plan, kernel, before, call, after))
+    builder.write_own(_kernel_text(plan, kernel, before, call, after))
     return builder
 
 
-def _kernel(plan, kernel, before, call, after):
+def _kernel_text(plan, kernel, before, call, after):
     template = "gufunc_staged" if plan.staged else "gufunc_block" if plan.block else "gufunc"
     fields = {"index": "long long" if plan.wide else "int"}
     if not plan.block:
         fields["whole"] = "long long" if plan.wide else "unsigned"
     if plan.staged:
         fields.update(
-            before=_indented(before, 4), body=_indented(call, 8), after=_indented(after, 4)
+            before=_indent_lines(before, 4),
+            body=_indent_lines(call, 8),
+            after=_indent_lines(after, 4),
         )
     else:
-        fields["body"] = _indented(before + call + after, 8)
+        fields["body"] = _indent_lines(before + call + after, 8)
     return templates.fill(
         template, threads=plan.threads, kernel=kernel, operands=len(plan.types), dims=plan.dims,
         core=sum(plan.cores), **fields,
     )  # fmt: skip
 
 
-def _indented(lines, spaces):
+def _indent_lines(lines, spaces):
     return "\n".join(" " * spaces + line for line in lines.splitlines())
 
 
-class _Part(NamedTuple):
+class _OperandCode(NamedTuple):
     """The code for one operand in the kernel."""
 
     value: str
@@ -167,20 +169,20 @@ class _Part(NamedTuple):
     after: str = ""
 
 
-def _operand(plan, i):
+def _operand_code(plan, i):
     t = plan.types[i]
     element_type = (t.dtype if t.is_array else t).cxx
     by_value = plan.values >> i & 1
     if plan.fixed is None and not by_value:
         if not t.is_array:
-            return _Part(
+            return _OperandCode(
                 f"*(const {element_type} *)((const char *)call.operand[{i}].word[0] + "
                 f"place.offset[{i}])"
             )
         first = sum(plan.cores[:i])
         view = f"core_view<{element_type}, {plan.cores[i]}, {types.LAYOUTS[t.layout]}, {first}>"
         lying = f"{view}(call, {i}, place.offset[{i}])"
-        return _staged_operand(plan, i, lying) if plan.staged >> i & 1 else _Part(lying)
+        return _staged_operand_code(plan, i, lying) if plan.staged >> i & 1 else _OperandCode(lying)
     shape, order, align = (
         plan.fixed[i] if plan.fixed and not by_value else ((1,) * plan.cores[i], "C", 1)
     )
@@ -194,18 +196,18 @@ def _operand(plan, i):
         before += f"core{i}.load(call, {i}, place.offset[{i}]);\n"
     after = "" if not plan.writes(i) else f"core{i}.store(call, {i}, place.offset[{i}]);\n"
     if not t.is_array:
-        return _Part(f"*(const {element_type} *)core{i}.data()", before)
+        return _OperandCode(f"*(const {element_type} *)core{i}.data()", before)
     shape = shape or (1,)
     size = t.dtype.size
-    strides = _strides(shape, size, order)
+    strides = _core_strides(shape, size, order)
     view = (
         f"array<{element_type}, {len(shape)}, {types.LAYOUTS[t.layout]}>"
-        f"{{core{i}.data(), {{{_list(shape)}}}, {{{_list(strides)}}}}}"
+        f"{{core{i}.data(), {{{_list_text(shape)}}}, {{{_list_text(strides)}}}}}"
     )
-    return _Part(view, before, after)
+    return _OperandCode(view, before, after)
 
 
-def _staged_operand(plan, i, lying):
+def _staged_operand_code(plan, i, lying):
     """Returns the C++ code for an operand whose cores are staged in shared memory. `lying` is the C++ view of
     a core in global memory."""
     t = plan.types[i]
@@ -215,19 +217,19 @@ def _staged_operand(plan, i, lying):
         f"{stage}(core{i}.data(), core{i}.size(), lanes, free);\n"
         f"core{i}.pointer = stage{i}.staged();\n"
     )
-    if plan.cores[i] == 1:  # the core is contiguous: tell the compiler by the stride's type
+    if plan.cores[i] == 1:  # the core is contiguous, which the type of the stride expresses
         before += f"core{i}.strides[0] = sizeof({t.dtype.cxx});\n"
     if plan.loaded >> i & 1:
         before += f"stage{i}.load(rows);\n"
     after = "" if not plan.writes(i) else f"stage{i}.store(rows);\n"
-    return _Part(f"core{i}", before, after)
+    return _OperandCode(f"core{i}", before, after)
 
 
-def _list(numbers):
+def _list_text(numbers):
     return ", ".join(map(str, numbers))
 
 
-def _strides(shape, size, order):
+def _core_strides(shape, size, order):
     axes = range(len(shape)) if order == "F" else reversed(range(len(shape)))
     strides = [0] * len(shape)
     for axis in axes:
@@ -236,7 +238,7 @@ def _strides(shape, size, order):
     return strides
 
 
-def _const_array(plan, i):
+def _const_array_type(plan, i):
     t = plan.types[i]
     return f"array<const {t.dtype.cxx}, {t.ndim}, {types.LAYOUTS[t.layout]}>"
 
@@ -244,18 +246,18 @@ def _const_array(plan, i):
 def _as_const(plan, i, value):
     if plan.writes(i) or not plan.types[i].is_array:
         return value
-    return f"{_const_array(plan, i)}({value})"
+    return f"{_const_array_type(plan, i)}({value})"
 
 
-def _named_for_reports(plan, i, names, value):
-    """Returns the C++ expression `value`, on the simulator in a macro that attaches the parameter's name for
-    reports."""
+def _with_report_name(plan, i, names, value):
+    """Returns the C++ expression `value`. On the simulator, a macro around the expression attaches the
+    parameter's name for reports."""
     if not plan.types[i].is_array or i >= len(names):
         return value
     return f'NUMBALITE_NAMED("{names[i]}", {value})'
 
 
-def _either_way(function, namespace, plan):
+def _call_with_const(function, namespace, plan):
     """Returns the C++ call of a function that declares its own types. Inputs are passed as arrays of const
     elements, unless the function accepts only arrays of non-const elements."""
     count = len(plan.types)
@@ -267,6 +269,6 @@ def _either_way(function, namespace, plan):
         "gufunc_apply",
         types=heads,
         parameters=parameters,
-        const_call=element.call(function, namespace, const),
-        call=element.call(function, namespace, plain),
+        const_call=element.call_text(function, namespace, const),
+        call=element.call_text(function, namespace, plain),
     )

@@ -1,9 +1,9 @@
 """Parses the layouts of generalized ufuncs, in the syntax of NEP 20. For example, ``(m,n),(n,p)->(m,p)``.
 
-A dimension is a name, a fixed size (``(3),(3)->(3)``), or either with a ``?`` if an operand may
-lack it (``(m?,n),(n,p?)->(m?,p?)``, as numpy.matmul's). Syntax and meaning are those of NumPy; all fixed
-dimensions of equal size count as one dimension. A mistake raises a SignatureError that shows the text with a
-caret below the position.
+A dimension is a name, a fixed size (``(3),(3)->(3)``), optionally followed by a ``?`` if an operand may lack
+the dimension (``(m?,n),(n,p?)->(m?,p?)``, as numpy.matmul's). Syntax and meaning are those of NumPy; all
+fixed dimensions of equal size count as one dimension. A mistake raises a SignatureError that shows the text
+with a caret below the position.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ class Layout(NamedTuple):
         )  # fmt: skip
 
     def __str__(self):
-        def operand(places):
+        def read_operand(places):
             found = (self.dimensions[i] for i in places)
             return "(" + ",".join(d.name + "?" * d.optional for d in found) + ")"
 
-        inputs = ",".join(map(operand, self.inputs))
-        return f"{inputs}->{','.join(map(operand, self.outputs))}" if self.outputs else inputs
+        inputs = ",".join(map(read_operand, self.inputs))
+        return f"{inputs}->{','.join(map(read_operand, self.outputs))}" if self.outputs else inputs
 
 
 @functools.lru_cache(256)
-def parse(text: str, may_lack_outputs: bool = False) -> Layout:
+def parse_layout(text: str, may_lack_outputs: bool = False) -> Layout:
     """Returns the Layout that ``text`` describes. ``may_lack_outputs``: a layout without outputs, "(n),(m)" or "(n)->",
     is allowed.
 
@@ -99,16 +99,16 @@ class _Parser:
         self.dimensions = []
         self.places = {}  # name or size of a dimension -> index in dimensions
         self.at = 0
-        self.skip()
+        self.skip_spaces()
 
-    def skip(self):
+    def skip_spaces(self):
         self.at = _SPACE.match(self.text, self.at).end()
 
     def take(self, sign):
         if not self.text.startswith(sign, self.at):
             return False
         self.at += len(sign)
-        self.skip()
+        self.skip_spaces()
         return True
 
     def fail(self, message, at=None):
@@ -120,19 +120,19 @@ class _Parser:
         raise SignatureError(f"{message}\n  {line}\n  {indent}^")
 
     def operands(self):
-        found = [self.operand()]
+        found = [self.read_operand()]
         while self.take(","):
-            found.append(self.operand())
+            found.append(self.read_operand())
         return found
 
-    def operand(self):
+    def read_operand(self):
         if not self.take("("):
             self.fail("expected '('")
         found = []
         if self.take(")"):
             return ()
         while True:
-            found.append(self.dimension())
+            found.append(self.read_dimension())
             if self.take(")"):
                 break
             if not self.take(","):
@@ -143,7 +143,7 @@ class _Parser:
             self.fail(f"an operand has at most {_MAX_DIMENSIONS} core dimensions", self.at - 1)
         return tuple(found)
 
-    def dimension(self):
+    def read_dimension(self):
         start = self.at
         match = _DIMENSION.match(self.text, start)
         if not match:
@@ -168,5 +168,5 @@ class _Parser:
         elif not optional and self.dimensions[place].optional:
             self.fail(f"{key} has a '?' before: then it needs one here", match.end())
         self.at = match.end()
-        self.skip()
+        self.skip_spaces()
         return place

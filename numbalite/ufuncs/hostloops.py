@@ -1,7 +1,7 @@
 """Generates, compiles and loads the loops of the cpu and parallel targets.
 
-One source holds all loops of a list of signatures, each under one name for "cpu" and one for "parallel". The
-two versions differ by a few instructions, so a program that uses both targets compiles only once. The
+One source holds all loops of a list of signatures, each under one name for "cpu" and one for "parallel". One
+compilation serves programs that use both targets, because the two versions differ by few instructions. The
 functions have the signature with which NumPy calls inner loops; their templates are cuda_src/host/ufunc.h and
 gufunc.h.
 """
@@ -21,7 +21,7 @@ from ..errors import CompileError, SignatureError
 from . import element, gusignature
 
 TARGET = ("host",)
-# Texts in a source whose code may leave a loop early.
+# Texts in a source that indicate an early exit from a loop.
 _FAULTS = re.compile(r"\b(?:assert|__trap|NUMBALITE_RAISE|__nl_\w+)\b")
 
 
@@ -53,19 +53,19 @@ def ufunc_loops(function, signatures, target, options) -> list:
 
     Raises CompileError, with the signature, if the function does not accept one of the signatures.
     """
-    rows = [(s.args, element.returned(s)) for s in signatures]
-    module = _load(function, signatures, options, _ufunc_source)
-    return [Loop((*a, *r), module, _name(i, target)) for i, (a, r) in enumerate(rows)]
+    rows = [(s.args, element.returned_types(s)) for s in signatures]
+    module = _load_loops(function, signatures, options, _ufunc_source)
+    return [Loop((*a, *r), module, _loop_name(i, target)) for i, (a, r) in enumerate(rows)]
 
 
 def _ufunc_source(function, signatures, options):
     """Returns (the builder of the loops of these signatures, their names)"""
-    rows = [(s.args, element.returned(s)) for s in signatures]
+    rows = [(s.args, element.returned_types(s)) for s in signatures]
     builder, names = _builder(function)
     calls = []
     for i, signature in enumerate(signatures):
         builder.use_types(*signature.args, *rows[i][1])
-        typed = element.typed(function, signature)
+        typed = element.typed_function(function, signature)
         calls.append((typed, _add_function(builder, typed)))
     _write_head(builder, "ufunc")
     guarded = _is_interruptible(builder, options)
@@ -91,7 +91,7 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
     _write_head(builder, "ufunc")
     builder.ahead.append(element.RESULTS)
     values = ", ".join(f"*({t.cxx} *)0" for t in inputs)
-    call = element.call(function, namespace, values)
+    call = element.call_text(function, namespace, values)
     outputs = [f"nl_result_of<nl_all, {i}>" for i in range(nout)]
     builder.write_own(element.results(call, [*outputs, f"nl_result_of<nl_all, {nout}>"]))
     _write_ufunc(builder, 0, function, namespace, inputs, outputs)
@@ -103,7 +103,7 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
     warn_of(image, TARGET, tuple)
     rows = describe.parameters(image.descriptions["nl_results"])
     found = [element.result_type(function, row, inputs) for row in rows[:nout]]
-    return Loop((*inputs, *found), _module(image), _name(0, target))
+    return Loop((*inputs, *found), _load_module(image), _loop_name(0, target))
 
 
 def _builder(function):
@@ -111,7 +111,7 @@ def _builder(function):
 
 
 def _add_function(builder, function):
-    """Adds the function to the builder and returns its C++ namespace. Adds the function to the builder and
+    """Adds the function to the builder and
     returns the function's C++ namespace."""
     with on_cpu():
         return builder.add_function(function)
@@ -125,7 +125,7 @@ def _write_head(builder, kind):
 def _write_ufunc(builder, i, function, namespace, inputs, outputs):
     parameters = ", ".join(f"{t.cxx} a{k}" for k, t in enumerate(inputs))
     values = ", ".join(f"a{k}" for k in range(len(inputs)))
-    call = element.call(function, namespace, values)
+    call = element.call_text(function, namespace, values)
     builder.write_own(templates.fill("host_ufunc", loop=i, parameters=parameters, call=call))
 
 
@@ -144,14 +144,14 @@ def _ufunc_run(i, inputs, outputs):
 def _write_entries(builder, i, run, arguments, guarded):
     """Writes the C++ functions of loop i, one for each target, and returns the list of their names. `run`
     lacks its last two parameters: whether the loop is parallel, and whether it is guarded."""
-    names = [_name(i, target) for target in ("cpu", "parallel")]
+    names = [_loop_name(i, target) for target in ("cpu", "parallel")]
     for name, parallel in zip(names, (False, True), strict=True):
         how = f"{run}, {_cxx_bool(parallel)}, {_cxx_bool(guarded)}>"
         builder.write_own(templates.fill("host_loop", name=name, run=how, arguments=arguments))
     return names
 
 
-def _name(i, target):
+def _loop_name(i, target):
     return f"nl_parallel_{i}" if target == "parallel" else f"nl_loop_{i}"
 
 
@@ -181,9 +181,9 @@ def gufunc_loops(function, signatures, layout, target, options, writable=()) -> 
     def generate(function, signatures, options):
         return _gufunc_source(function, signatures, layout, options, writable)
 
-    module = _load(function, signatures, options, generate)
+    module = _load_loops(function, signatures, options, generate)
     return [
-        Loop(tuple(element_type(t) for t in s.args), module, _name(i, target))
+        Loop(tuple(element_type(t) for t in s.args), module, _loop_name(i, target))
         for i, s in enumerate(signatures)
     ]
 
@@ -193,7 +193,7 @@ def _gufunc_source(function, signatures, layout, options, writable):
     calls = []
     for signature in signatures:
         builder.use_types(*signature.args)
-        typed = element.typed(function, signature)
+        typed = element.typed_function(function, signature)
         calls.append((typed, _add_function(builder, typed)))
     builder.names.add("array")
     _write_head(builder, "gufunc")
@@ -235,7 +235,7 @@ def _write_gufunc(builder, i, function, namespace, args, layout, writable):
         )
         values.append(f"p{k}.view")
         at += len(places)
-    call = element.call(function, namespace, ", ".join(values))
+    call = element.call_text(function, namespace, ", ".join(values))
     builder.write_own(
         templates.fill(
             "host_gufunc",
@@ -249,7 +249,7 @@ def _write_gufunc(builder, i, function, namespace, args, layout, writable):
 
 
 def check_layout(name, signature, layout, writable=()) -> None:
-    """Raises SignatureError if the types of a signature do not fit the core dimensions, or the written
+    """Raises SignatureError if the types of a signature do not match the core dimensions or the written
     inputs."""
     if len(signature.args) != len(layout.operands):
         raise SignatureError(
@@ -286,7 +286,7 @@ def check_layout(name, signature, layout, writable=()) -> None:
 def parse_layout(name, text):
     """Returns the gusignature.Layout of a text. A SignatureError contains the function's name."""
     try:
-        return gusignature.parse(text, may_lack_outputs=True)
+        return gusignature.parse_layout(text, may_lack_outputs=True)
     except SignatureError as problem:
         text = f"{name}: {problem}"
     raise SignatureError(text)
@@ -295,27 +295,27 @@ def parse_layout(name, text):
 # --- both ------------------------------------------------------------------------------------------------
 
 
-def _load(function, signatures, options, generate):
-    """Compiles all loops and returns their loaded module. If the loops do not compile, the error is about the
-    first signature that does not compile alone. generate(function, signatures, options) returns a Builder and
-    the names of loops."""
+def _load_loops(function, signatures, options, generate):
+    """Compiles all loops and returns their loaded module. If compilation fails, the error contains the first
+    signature that does not compile alone. generate(function, signatures, options) returns a Builder and the
+    names of loops."""
 
-    def source_of(some):
+    def loops_source(some):
         builder, names = generate(function, some, options)
         return builder.source(function.definition, options, names)
 
     alone = [[signature] for signature in signatures] if len(signatures) > 1 else []
     try:
-        image = _compile(function, source_of(signatures), signatures)
+        image = _compile(function, loops_source(signatures), signatures)
     except CompileError:
         for one in alone:
-            _compile(function, source_of(one), one)
+            _compile(function, loops_source(one), one)
         raise
-    warn_of(image, TARGET, lambda: map(source_of, alone))
-    return _module(image)
+    warn_of(image, TARGET, lambda: map(loops_source, alone))
+    return _load_module(image)
 
 
-def _module(image):
+def _load_module(image):
     from .. import _core
 
     if b"ELF" not in image.data[:8]:

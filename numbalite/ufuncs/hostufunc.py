@@ -1,4 +1,5 @@
-"""The cpu and parallel targets of vectorize and guvectorize: real numpy.ufunc objects.
+"""Implements the cpu and parallel targets of vectorize and guvectorize, whose results are numpy.ufunc
+objects.
 
 The ufunc references its Owner, which contains the definition of the ufunc. The Owner compiles loops for new
 dtypes of a ufunc without signatures, and is pickled in place of the ufunc.
@@ -22,18 +23,18 @@ from . import element, hostloops, resolve
 
 def make_ufunc(function, signatures, target, identity, options, doc=None, results=None) -> np.ufunc:
     """Returns a numpy.ufunc of a function of numbers. If `signatures` is empty, a loop is compiled for the dtypes of
-    each call. ``results``: the number of results, if the caller has determined the number."""
+    each call. ``results``: the number of results, or None if it is unknown."""
     signatures = _without_repetitions(function, signatures)
     owner = Owner(function, signatures, None, target, identity, options, doc)
     if signatures:
-        nin, nout = len(signatures[0].args), len(element.returned(signatures[0]))
+        nin, nout = len(signatures[0].args), len(element.returned_types(signatures[0]))
         if any(len(s.args) != nin for s in signatures):
             raise SignatureError(
                 f"the signatures of {function.name} have different numbers of arguments"
             )
         loops = hostloops.ufunc_loops(function, signatures, target, owner.options)
         return owner.make(nin, nout, loops)
-    count = element.arity(function)
+    count = element.parameter_count(function)
     if count is None:
         raise TypeError(
             f"how many arguments {function.name} accepts cannot be determined from its overloads: "
@@ -58,10 +59,10 @@ def make_gufunc(
     """
     layout = hostloops.parse_layout(function.name, layout_text)
     signatures = _without_repetitions(function, signatures, layout.nin)
-    writable = numbers_of(function, writable, layout)
+    writable = written_input_indices(function, writable, layout)
     for signature in signatures:
         hostloops.check_layout(function.name, signature, layout, writable)
-    count = element.arity(function)
+    count = element.parameter_count(function)
     if count is not None and count != len(layout.operands):
         raise SignatureError(
             f"{function.name} has {count} parameters, the layout {layout} {len(layout.operands)} operands"
@@ -75,7 +76,7 @@ def make_gufunc(
     return owner.make(layout.nin, layout.nout, loops)
 
 
-def numbers_of(function, writable, layout) -> tuple:
+def written_input_indices(function, writable, layout) -> tuple:
     """Returns the sorted indices of the inputs in writable_args."""
     if writable is None or writable is True or isinstance(writable, str):
         raise TypeError(
@@ -116,8 +117,8 @@ _DERIVATIVES = ("derivative", "jvp", "vjp", "defvjp")
 class _Method:
     """A function of differentiation.py as a method of a NumPy ufunc.
 
-    The method references the ufunc's definition, not the ufunc. Python's garbage collector does not visit
-    ufuncs, so a reference cycle would never be freed.
+    The method references the ufunc's definition, not the ufunc. A reference to the ufunc would be a cycle
+    that is never freed, because the garbage collector does not visit ufuncs.
     """
 
     def __init__(self, name, owner):
@@ -155,18 +156,18 @@ class Owner:
         self.lock = RLock()
         self._equal = None
         self.loops = {}  # dtypes of all operands -> Loop, for loops of the ufunc
-        self.waiting = {}  # dtypes of all operands -> Loop, for loops that are compiled but not yet added
+        self.waiting = {}  # dtypes of all operands -> Loop, for compiled loops that the ufunc lacks
 
     def make(self, nin, nout, loops):
         """Returns the ufunc with these loops. Without loops, loops are compiled on demand."""
         if self.target == "parallel":
             threads.pool_size()  # sets the pool's size before a loop needs the pool
-        _register()
+        _register_pickling()
         self.nin, self.nout = nin, nout
         self.__name__ = element.plain_name(self.function)
         if self.__name__ in ("add", "multiply") and self.layout is None and (nin, nout) == (2, 1):
             return self._with_plain_reductions(loops)
-        return self._named(self.__name__, loops)
+        return self._make_named(self.__name__, loops)
 
     def _with_plain_reductions(self, loops):
         """Returns the ufunc with the reductions of a second ufunc that has a different name. NumPy's
@@ -174,8 +175,8 @@ class Owner:
         type."""
         twin = Owner(*self.arguments())
         twin.nin, twin.nout, twin.__name__ = self.nin, self.nout, self.__name__
-        other = twin._named(f"{self.__name__}_", loops)
-        ufunc = self._named(self.__name__, loops)
+        other = twin._make_named(f"{self.__name__}_", loops)
+        ufunc = self._make_named(self.__name__, loops)
         try:
             for method in ("reduce", "accumulate", "reduceat"):
                 setattr(ufunc, method, getattr(other, method))
@@ -183,7 +184,7 @@ class Owner:
             return other
         return ufunc
 
-    def _named(self, name, loops):
+    def _make_named(self, name, loops):
         ufunc = _core.make_ufunc(
             self, name, self.doc or "", self.nin, self.nout, self.identity,
             None if self.layout is None else str(self.layout), self.writable,
@@ -198,12 +199,11 @@ class Owner:
         return ufunc
 
     def promote(self, ufunc, inputs, fixed):
-        """Returns the dtype codes of the loop for these dtypes. If there is no such loop, one is compiled and
-        added.
+        """Returns the dtype codes of the loop for these dtypes. A missing loop is compiled and added.
 
         inputs: dtypes, or int, float, complex for scalars that adopt the type of the other inputs; the first
-        is None in a reduction. fixed: the types in dtype= and signature=, None for operands without a type
-        there.
+        input is None in a reduction. fixed: the types in dtype= and signature=, None for operands without a
+        type there.
         """
         fixed = fixed if any(t is not None for t in fixed) else None
         is_reduction = inputs[0] is None
@@ -211,22 +211,24 @@ class Owner:
             inputs = (inputs[1], *inputs[1:])
         request = resolve.Request(self, inputs, (), "unsafe", None, fixed)
         with self.lock:
-            chosen = resolve.choose_lazily(request, lambda natural: self._results(natural, fixed))
+            chosen = resolve.choose_lazily(
+                request, lambda natural: self._result_dtypes(natural, fixed)
+            )
             if is_reduction and fixed is None and np.can_cast(chosen[0], chosen[-1], "safe"):
                 # C++ adds int8 numbers as int, so int8 is reduced in the function's return type.
                 request = resolve.Request(self, chosen[-1:] * self.nin, (), "unsafe", None, None)
                 chosen = resolve.choose_lazily(
-                    request, lambda natural: self._results(natural, None)
+                    request, lambda natural: self._result_dtypes(natural, None)
                 )
             key = tuple(chosen)
             operands = tuple(map(types.scalar, key))
             if key not in self.loops:
-                loop = self._compiled(operands)
+                loop = self._compiled_loop(operands)
                 _core.ufunc_add_loop(ufunc, loop.codes, loop.module, loop.name)
                 self.loops[key] = loop
         return hostloops.codes(operands)
 
-    def _results(self, inputs, fixed):
+    def _result_dtypes(self, inputs, fixed):
         """Returns the dtypes of the results for inputs of these dtypes."""
         if self.layout is not None:
             common = np.result_type(*inputs)
@@ -247,7 +249,7 @@ class Owner:
             self.waiting[known] = loop
         return known[self.nin :]
 
-    def _compiled(self, operands):
+    def _compiled_loop(self, operands):
         if self.layout is None:
             key = tuple(t.dtype for t in operands)
             return self.waiting.pop(key)
@@ -262,17 +264,16 @@ class Owner:
         return loops[0]
 
     def equal(self):
-        """Returns an equal ufunc, made from the same function and options; all calls return the same
-        object."""
+        """Returns a ufunc of the same function and options, which is the same object in all calls."""
         if self._equal is None:
-            self._equal = _unpickle(*self.arguments())
+            self._equal = _unpickle_ufunc(*self.arguments())
         return self._equal
 
-    def like_this(self, function, signatures, results=None):
+    def with_function(self, function, signatures, results=None):
         """Returns a ufunc of another function, for the same target with the same options."""
         return make_ufunc(function, signatures, self.target, None, self.options, "", results)
 
-    def like_this_gufunc(self, function, signatures, layout):
+    def gufunc_with_function(self, function, signatures, layout):
         """Returns a generalized ufunc of another function, for the same target with the same options."""
         return make_gufunc(function, signatures, layout, self.target, None, self.options, "")
 
@@ -285,7 +286,7 @@ class Owner:
         )  # fmt: skip
 
 
-def _unpickle(function, signatures, layout, target, identity, options, doc, writable=()):
+def _unpickle_ufunc(function, signatures, layout, target, identity, options, doc, writable=()):
     if layout is None:
         return make_ufunc(function, signatures, target, identity, options, doc)
     return make_gufunc(function, signatures, layout, target, identity, options, doc, writable)
@@ -294,17 +295,17 @@ def _unpickle(function, signatures, layout, target, identity, options, doc, writ
 _before = None
 
 
-def _register():
-    """Pickles ufuncs of numbalite by their definitions, and all other ufuncs as before."""
+def _register_pickling():
+    """Registers a pickle function by which numbalite's ufuncs are pickled by their definitions."""
     global _before
     current = copyreg.dispatch_table.get(np.ufunc)
-    if current is not _reduce:
+    if current is not _reduce_ufunc:
         _before = current
-        copyreg.pickle(np.ufunc, _reduce)
+        copyreg.pickle(np.ufunc, _reduce_ufunc)
 
 
-def _reduce(ufunc):
+def _reduce_ufunc(ufunc):
     owner = _core.ufunc_owner(ufunc)
     if owner is not None:
-        return _unpickle, owner.arguments()
+        return _unpickle_ufunc, owner.arguments()
     return _before(ufunc) if _before is not None else ufunc.__name__

@@ -1,5 +1,5 @@
-"""Map-reduce: applies a function to the elements of several arrays and reduces the results in the same
-kernel.
+"""Implements map-reduce: a kernel applies a function to the elements of several arrays and reduces the
+results.
 
 `MapReduce` uses the reductions of cuda_src/numbalite/reduce.cuh, without a temporary array of the function's results.
 """
@@ -30,7 +30,8 @@ from .reduction import reduce_axes
 if TYPE_CHECKING:
     from typing import Any
 
-_SCALE = 4  # the launch plan is made for elements of 4 bytes, so a byte offset in the plan is 4 times the element's index
+# The launch plan assumes elements of 4 bytes, so a byte offset in the plan is 4 times the element's index
+_SCALE = 4
 _MANY_PARTS = 1024
 _KERNEL = "nl_map_reduce"
 _NAMES = ("plan", "operands", "output")
@@ -38,8 +39,8 @@ _ARRAYS = "array", "same"
 IN_OWN_PRECISION = "fdFD"  # dtypes that NumPy sums without a wider type
 
 
-class Form(NamedTuple):
-    """The compile-time parameters of a kernel."""
+class KernelForm(NamedTuple):
+    """The compile-time parameters of a map-reduce kernel."""
 
     lanes: int
     """The number of threads that reduce a row together."""
@@ -54,7 +55,7 @@ class Form(NamedTuple):
     stored: tuple[np.dtype, ...]
 
 
-class Place:
+class IndexOperand:
     """A marker for an operand whose value is the index of the element among the elements of its result, in C
     order."""
 
@@ -62,7 +63,7 @@ class Place:
     dtype = np.dtype(np.int64)
 
 
-PLACE = Place()
+PLACE = IndexOperand()
 
 
 class MapReduce:
@@ -109,11 +110,15 @@ class MapReduce:
             whole = tuple(1 if i in axes else n for i, n in enumerate(shape)) if keepdims else kept
             if out is not None and out.shape != whole:
                 raise ValueError(f"out= has shape {out.shape}, the result {whole}")
-            target = out if self._can_write_into(out, given) else operands.empty(whole, self._dtype)
+            target = (
+                out
+                if self._can_write_into(out, given)
+                else operands.empty_array(whole, self._dtype)
+            )
             flat = target
             if keepdims:
-                flat = target._geometry(kept, operands.drop_axes(target.strides, axes))
-            self._run(given, shape, axes, flat, stream)
+                flat = target._view_with_layout(kept, operands.drop_axes(target.strides, axes))
+            self._launch(given, shape, axes, flat, stream)
         if out is not None:
             if target is not out:
                 out[...] = target if isinstance(out, _core.DeviceArray) else target.copy_to_host()
@@ -131,7 +136,7 @@ class MapReduce:
             and operands.is_aligned(out)
             and not out.readonly
             and not any(
-                isinstance(one, _core.DeviceArray) and assign.overlap(one, out) for one in given
+                isinstance(one, _core.DeviceArray) and assign.may_overlap(one, out) for one in given
             )
         )
 
@@ -145,11 +150,11 @@ class MapReduce:
         host = operands.host_array(value)
         return host[()] if host.ndim == 0 else operands.to_device(host, stream)
 
-    def _run(self, given, shape, axes, target, stream):
+    def _launch(self, given, shape, axes, target, stream):
         if 0 in target.shape:
             return
         if 0 in shape:
-            start = self._ufunc._start()
+            start = self._ufunc._identity_value()
             if start is None:
                 raise ValueError(
                     f"zero-size array to reduction operation {self._ufunc.__name__} which has no identity"
@@ -157,20 +162,26 @@ class MapReduce:
             target._fill(np.array(start, self._dtype), stream)
             return
         every = [_broadcast_strides(one, shape) for one in given]
-        kernel, grid, schedule, plan, geometry, size, parts = self._planned(
+        kernel, grid, schedule, plan, geometry, size, parts = self._plan_launch(
             given, every, shape, axes
         )
-        slots = b"".join(map(_slot, given, self._signature.args))
+        slots = b"".join(map(_operand_slot, given, self._signature.args))
         block = np.void((slots + geometry).ljust(size, b"\0"))
-        arrays = [operands.first_of(one) for one in given if isinstance(one, _core.DeviceArray)]
+        arrays = [
+            operands.from_first_element(one) for one in given if isinstance(one, _core.DeviceArray)
+        ]
         if parts == 1:
-            kernel[grid, schedule.threads, stream](plan, block, operands.first_of(target), *arrays)
+            kernel[grid, schedule.threads, stream](
+                plan, block, operands.from_first_element(target), *arrays
+            )
             return
-        scratch = operands.empty((*target.shape, parts), self._accumulator)
-        kernel[grid, schedule.threads, stream](plan, block, operands.first_of(scratch), *arrays)
+        scratch = operands.empty_array((*target.shape, parts), self._accumulator)
+        kernel[grid, schedule.threads, stream](
+            plan, block, operands.from_first_element(scratch), *arrays
+        )
         reduce_axes(self._loops, scratch, (target.ndim,), self._accumulator, target, stream=stream)
 
-    def _planned(self, given, every, shape, axes):
+    def _plan_launch(self, given, every, shape, axes):
         """Plans the launch for operands of these shapes and strides: returns kernel, grid, schedule, launch
         plan and packed strides."""
         linear = shapes.packed(shape, _SCALE, "C")
@@ -188,7 +199,7 @@ class MapReduce:
         )
         results = math.prod(dim.length for dim in kept)
         rows, *along = _merge_axes(shape, every, axes)
-        schedule, in_row = _divided(schedule, rows, results, commutes)
+        schedule, in_row = _adapt_parts(schedule, rows, results, commutes)
         steps = [step[-1] for step in along] if in_row else None
         lengths, *strides = _merge_axes(shape, every, range(len(shape)))
         outer = [
@@ -196,21 +207,29 @@ class MapReduce:
             for row, step in zip(every, along, strict=True)
         ]
         kinds = tuple(map(_operand_kind, given, steps or [1] * len(given)))
-        width = _width(given, steps, outer, rows, self._dtype)
+        width = _access_width(given, steps, outer, rows, self._dtype)
         if schedule.team == 1 and schedule.parts == 1 and schedule.kind != "serial" and commutes:
             size = self._accumulator.itemsize
             lanes = _core.reduction_lanes(math.prod(rows), width or 1, size, results)
             if lanes < plans.WARP:
                 schedule = schedule._replace(kind=f"short_rows{lanes}")
         plan, wide = plans.packed_plan(schedule, kept, reduced, is_last=schedule.parts == 1)
-        form = Form(
-            plans.lanes_of(schedule), wide, len(lengths), width, kinds,
+        form = KernelForm(
+            plans.lanes_per_row(schedule), wide, len(lengths), width, kinds,
             tuple(np.dtype(one.dtype) for one in given),
         )  # fmt: skip
         numbers = *lengths, *itertools.chain(*strides), *(steps or [0] * len(given))
         geometry = struct.pack(f"<{len(numbers)}q", *numbers)
-        grid = plans.grid_of(schedule, results)
-        return self._kernel(form), grid, schedule, plan, geometry, _size(form), schedule.parts
+        grid = plans.grid_size(schedule, results)
+        return (
+            self._kernel(form),
+            grid,
+            schedule,
+            plan,
+            geometry,
+            _operands_size(form),
+            schedule.parts,
+        )
 
     def _kernel(self, form):
         found = self._kernels.get(form)
@@ -219,27 +238,27 @@ class MapReduce:
         return found
 
     def _compiled_loop(self, form):
-        builder, inputs = self.generated(form)
+        builder, inputs = self.generate_kernel(form)
         source = builder.source(self._function.definition, Options(), [_KERNEL])
-        explain = element.explainer(self._function, self._title(), builder.refused)
+        explain = element.explainer(self._function, self._function_title(), builder.refused)
         rows = [
-            _struct("plan", plans.plan_size(form.wide)),
-            _struct("operands", _size(form)),
+            _struct_type("plan", plans.plan_size(form.wide)),
+            _struct_type("operands", _operands_size(form)),
             Parameter("output", "pointer", "void*", "", 1, 8, 8, 0, "", False),
             *(Parameter(one, "pointer", "const void*", "", 1, 8, 8, 0, "", True) for one in inputs),
         ]
         kernel = Kernel(Images(source, explain), _KERNEL, self._function.name, rows, Options())
         return reduceloops.Loop(kernel, (*_NAMES, *inputs))
 
-    def _title(self):
+    def _function_title(self):
         return f"{self._function.name}, {self._ufunc.__name__}: {self._signature}"
 
-    def generated(self, form: Form) -> Any:
+    def generate_kernel(self, form: KernelForm) -> Any:
         """Generates a kernel. Returns (Builder, names of its array parameters)."""
         result = types.from_dtype(self._dtype)
         computed = self._signature.return_type or result
-        typed = element.typed(self._function, self._signature)
-        builder = Builder(element.plain_name(self._function), self._title())
+        typed = element.typed_function(self._function, self._signature)
+        builder = Builder(element.plain_name(self._function), self._function_title())
         builder.use_types(
             result, computed, *self._signature.args, *map(types.from_dtype, form.stored)
         )
@@ -249,7 +268,7 @@ class MapReduce:
         )
         namespace = builder.add_function(typed)
         number = accumulator = result.cxx
-        if isinstance(self._loops, reduceloops.OwnLoops):
+        if isinstance(self._loops, reduceloops.OperatorLoops):
             self._loops._write_function(builder, None, None, None, False)
             accumulator = "nl_function::value"
             number = accumulator if self._mapped else computed.cxx
@@ -259,19 +278,23 @@ class MapReduce:
             builder.write_own(
                 templates.fill(
                     "reduce_pair", S=number, T=number, O=number,
-                    call=element.call(function, combining, "a, b"),
+                    call=element.call_text(function, combining, "a, b"),
                     commutes=str(self._loops.commutes(self._dtype)).lower(),
                 )
             )  # fmt: skip
         read = [
-            _read(i, kind, dtype)
+            _load_statement(i, kind, dtype)
             for i, (kind, dtype) in enumerate(zip(form.kinds, form.stored, strict=True))
         ]
         words = ", ".join(
             _element_expression(i, kind, t.cxx)
             for i, (kind, t) in enumerate(zip(form.kinds, self._signature.args, strict=True))
         )
-        call = f"{self._mapped}({words})" if self._mapped else element.call(typed, namespace, words)
+        call = (
+            f"{self._mapped}({words})"
+            if self._mapped
+            else element.call_text(typed, namespace, words)
+        )
         names = [f"a{i}" if kind in _ARRAYS else "nullptr" for i, kind in enumerate(form.kinds)]
         inputs = [name for name in names if name != "nullptr"]
         builder.write_own(
@@ -286,11 +309,11 @@ class MapReduce:
         return builder, inputs
 
 
-def _struct(name, size):
+def _struct_type(name, size):
     return Parameter(name, "struct", name, "", size, size, 16, 0, "", False)
 
 
-def _size(form):
+def _operands_size(form):
     """Returns the size in bytes of nl_operands in mapped.cu."""
     count = len(form.stored)
     size = 16 * count + 8 * (form.dims * (1 + count) + count)
@@ -303,12 +326,12 @@ def _operand_kind(value, step):
     return "place" if value is PLACE else "value"
 
 
-def _read(number, kind, dtype):
+def _load_statement(number, kind, dtype):
     """Returns the C++ statement that loads N neighbouring elements of an operand; "" if the operand is not an
     array."""
     if kind not in _ARRAYS:
         return ""
-    items = f"nl_items<{_in_memory(dtype)}, {'N' if kind == 'array' else 1}>"
+    items = f"nl_items<{_memory_type(dtype)}, {'N' if kind == 'array' else 1}>"
     return f"const {items} x{number} = *(const {items} *)place[{number}];"
 
 
@@ -321,11 +344,11 @@ def _element_expression(number, kind, cxx):
     return "i"
 
 
-def _in_memory(dtype):
+def _memory_type(dtype):
     return "unsigned char" if dtype.kind == "b" else types.from_dtype(dtype).cxx
 
 
-def _slot(value, scalar):
+def _operand_slot(value, scalar):
     if value is PLACE or isinstance(value, _core.DeviceArray):
         return bytes(16)
     return np.asarray(value).astype(scalar.dtype).tobytes().ljust(16, b"\0")
@@ -354,7 +377,7 @@ def _merge_axes(shape, every, axes):
     return [list(row) for row in zip(*made, strict=True)]
 
 
-def _divided(schedule, rows, results, commutes):
+def _adapt_parts(schedule, rows, results, commutes):
     """Adapts the number of parts of a schedule to rows of equal stride.
 
     `rows` are the lengths of the merged reduced axes; elements along the last axis have equal strides.
@@ -368,19 +391,18 @@ def _divided(schedule, rows, results, commutes):
             return schedule._replace(parts=length // chunk, chunk=chunk), True
         if (
             schedule.parts >= _MANY_PARTS
-        ):  # each part has more overhead at its start than in reductions of one array
+        ):  # use fewer parts, because a part starts more slowly than in reductions of one array
             schedule = schedule._replace(
                 parts=-(-length // (4 * schedule.chunk)), chunk=4 * schedule.chunk
             )
     return schedule, len(rows) == 1
 
 
-def _width(given, steps, outer, rows, result):
+def _access_width(given, steps, outer, rows, result):
     """Returns the number of elements that one access of mapped.cu loads.
 
-    The result 1 means that the elements are not contiguous. The result 0 means that the strides differ within
-    a part. `steps` are the strides along the reduced axis (None for width 0), `outer` the strides along all
-    other axes.
+    1: the elements are not contiguous. 0: the strides differ within a part. `steps` are the strides along the
+    reduced axis (None for width 0), `outer` the strides along all other axes.
     """
     if steps is None:
         return 0

@@ -1,12 +1,11 @@
-"""NumPy's ufunc methods for CUDA ufuncs: reduce, accumulate, reduceat, at, outer.
+"""Implements NumPy's ufunc methods for CUDA ufuncs: reduce, accumulate, reduceat, at, outer.
 
 Arguments, exceptions and results equal those of NumPy. Results of device arrays are device arrays
 (0-dimensional where NumPy returns a scalar). Elements are combined in order, unless the function is
 recognized as commutative (commuting.py). Equal calls return bitwise equal results. Several threads compute
 one result, so the function must be associative, which NumPy does not require: ``(a - b) - c`` is not ``a - (b
 - c)``. ``at`` accepts any function and applies the function to one index after another. If the function is
-recognized as independent of the order, any order is used; the rounding of floating-point sums may then differ
-from call to call.
+  recognized as independent of the order, the rounding of floating-point sums may differ from call to call.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class ReductionMethods:
 
     @property
     def _reduction_loops(self):
-        """The object that holds the kernels of the reductions; the first reduction creates it."""
+        """The object with the kernels of the reductions, which the first reduction creates."""
         loops = self.__dict__.get("_reduction_loops_made")
         if loops is None:
             made = reduceloops.Loops(self._function_for, self.__name__, self._options)
@@ -50,10 +49,10 @@ class ReductionMethods:
         """Returns the DeviceFunction that combines two numbers of a dtype."""
         for signature in self._given:
             if all(t.dtype == dtype for t in signature.args):
-                return element.typed(self._function, signature)
+                return element.typed_function(self._function, signature)
         return self._function
 
-    def _only_binary(self, method):
+    def _check_binary(self, method):
         if self.nin != 2:
             what = "outer product" if method == "outer" else method
             raise ValueError(f"{what} only supported for binary functions")
@@ -71,11 +70,11 @@ class ReductionMethods:
             if not self._given:
                 return dtype
             inputs = (dtype,) * self.nin
-        found = self._chosen(inputs)
+        found = self._chosen_loop(inputs)
         widest = found[-1]
         if len(set(found)) > 1 and not self._given and np.can_cast(found[0], widest, "safe"):
-            found = self._chosen((widest,) * self.nin)
-        if method == "at" and _is_written_back(found, inputs[0]):
+            found = self._chosen_loop((widest,) * self.nin)
+        if method == "at" and _can_write_back(found, inputs[0]):
             return found[0]
         if len(set(found)) > 1:
             raise TypeError(
@@ -102,11 +101,11 @@ class ReductionMethods:
     def _reduction_dtypes(self):
         return {}
 
-    def _chosen(self, inputs):
+    def _chosen_loop(self, inputs):
         codes = self._choose(inputs, (None,) * self.nout, "same_kind", None, None)
         return tuple(np.dtype(describe.DTYPES[code]) for code in codes)
 
-    def _start(self):
+    def _identity_value(self):
         """Returns the identity as a number; None if there is no identity or the identity is a text."""
         return None if isinstance(self.identity, str) else self.identity
 
@@ -126,8 +125,10 @@ class ReductionMethods:
         `hypot` of the identity and a number is not that number, and 0.0 + -0.0 is 0.0.
         """
         if initial is _NO_VALUE:
-            initial = self._start()
-            if initial is not None:  # -1 (all bits set) is valid for unsigned dtypes, too
+            initial = self._identity_value()
+            if (
+                initial is not None
+            ):  # the identity -1 (all bits set) is valid for unsigned dtypes, too
                 return np.array(initial).astype(loop)
         if initial is not None:
             initial = np.array(initial, loop)
@@ -158,7 +159,7 @@ class ReductionMethods:
     ):
         """Handles calls of `reduce` outside the C fast path: the first call with its dtypes, and calls with
         host arrays."""
-        self._only_binary("reduce")
+        self._check_binary("reduce")
         call = _Call(self, array, out, (where,), stream)
         x = call.array
         axes = operands.axes_of(axis, x.ndim)
@@ -173,7 +174,7 @@ class ReductionMethods:
             shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
         call.check_out(shape, bool(keepdims), self.__name__)
         loop = self._cached_reduction_dtype("reduce", call, dtype)
-        mask = _mask(where, x)
+        mask = _broadcast_mask(where, x)
         is_empty = any(x.shape[i] == 0 for i in axes)
         initial = self._initial_value(initial, loop, mask is not None, is_empty)
         with call.device():
@@ -182,21 +183,22 @@ class ReductionMethods:
             if mask is not None:
                 mask = operands.broadcast_view(mask, x.shape)
             axis_order = x.strides if keepdims else operands.drop_axes(x.strides, axes)
-            target = call.target(shape, axis_order, loop, x, mask)
+            target = call.target_array(shape, axis_order, loop, x, mask)
             flat = target
             if keepdims:
-                flat = target._geometry(kept, operands.drop_axes(target.strides, axes))
+                flat = target._view_with_layout(kept, operands.drop_axes(target.strides, axes))
             loops, computed_in = self._reduction_loops_for(x.dtype, loop)
             reducer = reduce_axes(
                 loops, x, axes, computed_in, flat, initial=initial, where=mask,
                 reorderable=self._is_reorderable(), stream=stream,
             )  # fmt: skip
             if reducer is not None:
-                self._note_class("reduce", call, dtype, reducer, loop)
+                self._register_dtypes("reduce", call, dtype, reducer, loop)
             return call.result(target)
 
-    def _note_class(self, method, call, dtype, reducer, loop):
-        """Registers dtypes: from now on, C code plans calls with device arrays of these dtypes."""
+    def _register_dtypes(self, method, call, dtype, reducer, loop):
+        """Registers dtypes for the C fast path, which plans later calls with device arrays of these
+        dtypes."""
         if call.is_device and (call.out is None or call.out_on_device):
             start = self._initial_value(_NO_VALUE, loop, False, False)
             start = None if start is None else start.tobytes()
@@ -206,19 +208,19 @@ class ReductionMethods:
     def _accumulate(self, array, axis=0, dtype=None, out=None, *, stream=0):
         """Handles calls of `accumulate` outside the C fast path: the first call with its dtypes, and calls
         with host arrays."""
-        self._only_binary("accumulate")
+        self._check_binary("accumulate")
         call = _Call(self, array, out, (), stream)
-        along = _one_axis(axis, call.array, "accumulate")
+        along = _single_axis(axis, call.array, "accumulate")
         loop = self._cached_reduction_dtype("accumulate", call, dtype)
         call.check_out(call.array.shape, None, self.__name__)
         with call.device():
             x = call.upload()
-            target = call.target(x.shape, x.strides, loop, x, exact=True)
+            target = call.target_array(x.shape, x.strides, loop, x, exact=True)
             if x.size:
                 reducer = reduceloops.accumulate(
                     self._reduction_loops, x, along, loop, target, stream
                 )
-                self._note_class("accumulate", call, dtype, reducer, loop)
+                self._register_dtypes("accumulate", call, dtype, reducer, loop)
             return call.result(target)
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None, *, stream=0):
@@ -230,10 +232,10 @@ class ReductionMethods:
         return _core.call_for_owners(self._reduceat, array, indices, axis, dtype, out, stream)
 
     def _reduceat(self, array, indices, axis, dtype, out, stream):
-        self._only_binary("reduceat")
+        self._check_binary("reduceat")
         call = _Call(self, array, out, (indices,), stream)
-        axis = _one_axis(axis, call.array, "reduceat")
-        ends = _segments(indices, call.array.shape[axis], self.__name__)
+        axis = _single_axis(axis, call.array, "reduceat")
+        ends = _segment_bounds(indices, call.array.shape[axis], self.__name__)
         loop = self._cached_reduction_dtype("reduceat", call, dtype)
         shape = list(call.array.shape)
         shape[axis] = len(ends)
@@ -241,7 +243,7 @@ class ReductionMethods:
         call.check_out(shape, None, self.__name__)
         with call.device():
             x = call.upload()
-            target = call.target(shape, None, loop, x)
+            target = call.target_array(shape, None, loop, x)
             if target.size:
                 where_to = operands.to_device(ends, stream)
                 loops, computed_in = self._reduction_loops_for(x.dtype, loop)
@@ -287,8 +289,8 @@ class ReductionMethods:
             operands.check_dtype(second.dtype, self.__name__)
             inputs = (x.dtype, type(b) if type(b) in (int, float, complex) else second.dtype)
         with assign.on_device_of(x if on_device else second):
-            places = scatter.places_of(x.shape, indices, stream)
-            if self.nin == 2 and not _broadcasts(second.shape, places.shape):
+            places = scatter.flat_indices(x.shape, indices, stream)
+            if self.nin == 2 and not _is_broadcastable(second.shape, places.shape):
                 raise ValueError("array is not broadcastable to correct shape")
             loop = self._loop_dtype("at", inputs)
             if not places.size:
@@ -300,7 +302,7 @@ class ReductionMethods:
                 target = target.copy(stream=stream)
             if second is not None and (second.ndim or operands.is_on_device(second)):
                 second = operands.to_device(second, stream)
-                if assign.overlap(second, target) or not operands.is_aligned(second):
+                if assign.may_overlap(second, target) or not operands.is_aligned(second):
                     second = second.copy(stream=stream)
                 second = operands.broadcast_view(second, places.shape)
             found = scatter.apply_at(self._reduction_loops, target, places, second, loop, stream)
@@ -312,11 +314,11 @@ class ReductionMethods:
 
     def outer(self, A, B, /, **keywords):
         """Applies the function to all pairs of elements; the shape is A.shape + B.shape, as numpy.ufunc.outer."""
-        self._only_binary("outer")
+        self._check_binary("outer")
         A, B = (
             operands.device_view(x)
             if operands.is_on_device(x)
-            else np.asarray(x)  # other values include Python numbers, as in NumPy
+            else np.asarray(x)  # other arguments may be Python numbers, as in NumPy
             for x in (A, B)
         )
         behind = len(getattr(B, "shape", ()))
@@ -325,7 +327,7 @@ class ReductionMethods:
         return self(A, B, **keywords)
 
 
-def _is_written_back(loop, stored):
+def _can_write_back(loop, stored):
     """Returns whether `at` can convert the results of a loop, such as the booleans of a comparison, to the
     dtypes of its operands and of the array."""
     return (
@@ -387,11 +389,11 @@ class _Call:
             self.array = operands.to_device(self.array, self.stream)
         return self.array
 
-    def target(self, shape, axis_order, loop, *sources, exact=False):
+    def target_array(self, shape, axis_order, loop, *sources, exact=False):
         """Returns the device array to write: the output, or a new array.
 
-        A new array is needed if the output shares memory with a source (with ``exact``, unless all elements
-        have the same addresses), or if kernels cannot write to the output. The axis order of a new array is
+        A new array is needed if kernels cannot write to the output, or if the output shares memory with a
+        source (with ``exact``, unless all elements have the same addresses). The axis order of a new array is
         that of the strides ``axis_order``; without ``axis_order``, C order.
         """
         if self.out_on_device and operands.is_aligned(self.out):
@@ -400,11 +402,11 @@ class _Call:
                 == (self.out._address, self.out.strides, self.out.dtype)
                 for s in sources
             )
-            if same or not any(s is not None and assign.overlap(s, self.out) for s in sources):
+            if same or not any(s is not None and assign.may_overlap(s, self.out) for s in sources):
                 return self.out
         dtype = self.out_dtype or loop
         if axis_order is None:
-            return operands.empty(shape, dtype)
+            return operands.empty_array(shape, dtype)
         return operands.empty_along(shape, dtype, axis_order)
 
     def result(self, target):
@@ -420,7 +422,7 @@ class _Call:
         return target.copy_to_host(stream=self.stream)[()]
 
 
-def _mask(where, array):
+def _broadcast_mask(where, array):
     """Returns the argument `where` as a boolean array that broadcasts to the array; None if all elements are
     included."""
     if where is True:
@@ -433,19 +435,19 @@ def _mask(where, array):
         mask = np.asarray(where, dtype=bool)
     if mask.ndim > array.ndim:
         raise ValueError("input operand has more dimensions than allowed by the axis remapping")
-    if not _broadcasts(mask.shape, array.shape):
+    if not _is_broadcastable(mask.shape, array.shape):
         raise ValueError(
             f"operands could not be broadcast together with shapes {array.shape} {mask.shape}"
         )
     return mask
 
 
-def _broadcasts(shape, wanted):
+def _is_broadcastable(shape, wanted):
     pairs = zip(shape[::-1], wanted[::-1], strict=False)
     return len(shape) <= len(wanted) and all(have in (1, want) for have, want in pairs)
 
 
-def _one_axis(axis, array, method):
+def _single_axis(axis, array, method):
     if array.ndim == 0 and axis in (0, -1):
         raise TypeError(f"cannot {method} on a scalar")
     axes = operands.axes_of(axis, array.ndim)
@@ -454,7 +456,7 @@ def _one_axis(axis, array, method):
     return axes[0]
 
 
-def _segments(indices, length, name):
+def _segment_bounds(indices, length, name):
     """Returns an array of shape (n, 2) with the begin and the end of each segment, from the indices of reduceat."""
     if operands.is_on_device(indices):
         indices = operands.device_view(indices).copy_to_host()

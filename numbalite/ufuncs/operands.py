@@ -53,13 +53,13 @@ def dtype_of_value(value):
 
 
 def check_dtype(dtype, name):
-    """Raises TypeError for dtypes that kernels cannot compute with. `name` is the called function's name, for
+    """Raises TypeError for dtypes that kernels do not support. `name` is the called function's name, for
     the message."""
     if dtype.kind not in "biufc" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
-        raise no_numbers(dtype, name)
+        raise unsupported_dtype_error(dtype, name)
 
 
-def no_numbers(dtype, name) -> TypeError:
+def unsupported_dtype_error(dtype, name) -> TypeError:
     """Returns the TypeError for an unsupported dtype, with a remedy in its message."""
     if dtype.names:
         way = "compute with the fields, as d['name'], or "
@@ -109,10 +109,12 @@ def broadcast_view(array, shape):
     """Returns a view of a device array that is broadcast to a shape, with strides of zero."""
     if array.shape == shape:
         return array
-    return array._geometry(shape, shapes.broadcast_strides(array.shape, array.strides, shape))
+    return array._view_with_layout(
+        shape, shapes.broadcast_strides(array.shape, array.strides, shape)
+    )
 
 
-def contiguous(array, stream=0):
+def contiguous_array(array, stream=0):
     """Returns the device array, or a copy in C order if it is not C-contiguous."""
     return array if array.is_c_contiguous() else array.copy(stream=stream)
 
@@ -122,13 +124,13 @@ def is_aligned(array) -> bool:
     return not array._low_bits & (array.dtype.alignment - 1)
 
 
-def first_of(array):
+def from_first_element(array):
     """Returns a contiguous array that begins at the array's first element, for kernels that receive strides
     separately."""
     return array if array.is_c_contiguous() else array._view((), (), array.dtype)
 
 
-def empty(shape, dtype):
+def empty_array(shape, dtype):
     """Returns a new uninitialized device array in C order."""
     return _core.device_empty(tuple(shape), np.dtype(dtype), "C")
 
@@ -140,9 +142,9 @@ def empty_along(shape, dtype, *strides):
     return _core.device_empty(shape, dtype, strides=packed)
 
 
-def copy(source, target, stream):
+def copy_elements(source, target, stream):
     """Copies between device arrays of equal shape; converts the elements if the dtypes differ."""
     if source.dtype != target.dtype:
-        assign.convert(source, target, stream)
+        assign.convert_elements(source, target, stream)
     else:
         assign.copy(source, target, stream)

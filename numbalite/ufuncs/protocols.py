@@ -1,4 +1,5 @@
-"""Ufuncs of NumPy and SciPy on device arrays: np.add(d, 1), np.add.reduce(d, axis=0), d * 2 + e, special.erf(d).
+"""Implements ufuncs of NumPy and SciPy on device arrays: np.add(d, 1), np.add.reduce(d, axis=0), d * 2 + e,
+special.erf(d).
 
 NumPy calls DeviceNDArray.__array_ufunc__, which calls this module. If the table below contains NumPy's ufunc,
 a CUDA ufunc of the same expression runs. NumPy's type resolution selects the loop, so dtypes, exceptions,
@@ -112,18 +113,18 @@ class NumpyUfunc(CudaUfunc):
         self._called = f"{module}.{ufunc.__name__}"
         args = "x, y" if ufunc.nin == 2 else "x"
         function = element.element_function(
-            source=expression, args=args, name=f"np_{_name(ufunc)}_"
+            source=expression, args=args, name=f"np_{_ufunc_name(ufunc)}_"
         )
         identity = "reorderable" if ufunc in _REORDERABLE else ufunc.identity
         super().__init__(function, (), None, identity, ufunc.__doc__)
         self.__name__ = ufunc.__name__
 
-    def _counts(self, nout):
+    def _operand_counts(self, nout):
         return self._numpy.nin, self._numpy.nout
 
-    def _only_binary(self, method):
-        super()._only_binary(method)
-        if method != "outer" and _name(self._numpy) not in _ASSOCIATIVE:
+    def _check_binary(self, method):
+        super()._check_binary(method)
+        if method != "outer" and _ufunc_name(self._numpy) not in _ASSOCIATIVE:
             raise TypeError(
                 f"{self._called}.{method} has no counterpart on the device, where several "
                 "threads reduce one result and the function must be associative: copy_to_host() first"
@@ -139,7 +140,7 @@ class NumpyUfunc(CudaUfunc):
         keywords = {"casting": request.casting}
         if request.fixed is not None and any(request.fixed):
             keywords["signature"] = request.fixed
-        if request.casting == "equiv":  # NumPy crashes in this case for Python numbers
+        if request.casting == "equiv":  # NumPy's resolve_dtypes crashes for Python numbers
             inputs = [np.dtype(one) if isinstance(one, type) else one for one in request.inputs]
         else:
             inputs = request.inputs
@@ -155,13 +156,13 @@ class NumpyUfunc(CudaUfunc):
     def _loop_dtype(self, method, inputs, dtype=None):
         """Returns the loop's dtype. Reductions of logical ufuncs convert the elements to booleans first."""
         if self._numpy not in _LOGICAL or method == "at":
-            if dtype is not None:  # raises NumPy's exception if there is no loop for this dtype
+            if dtype is not None:  # raises NumPy's exception if NumPy has no loop for this dtype
                 same = (np.dtype(dtype),) * 3
                 operands.check_dtype(same[0], self.__name__)
                 self._loop_for(same[:2], same[2:], "same_kind", None, same)
             return super()._loop_dtype(method, inputs, dtype)
         if dtype is not None and np.dtype(dtype) != bool:
-            raise resolve.no_such_loop(self)
+            raise resolve.no_loop_error(self)
         return np.dtype(bool)
 
     def _reduction_dtype(self, dtype, array, out):
@@ -183,21 +184,21 @@ class NumpyUfunc(CudaUfunc):
         return super()._reduction_loops_for(stored, loop)
 
     def __reduce__(self):
-        return counterpart, (self._numpy,)
+        return cuda_ufunc_for, (self._numpy,)
 
 
-def _name(ufunc):
+def _ufunc_name(ufunc):
     return "conjugate" if ufunc.__name__ == "conj" else ufunc.__name__
 
 
-def counterpart(ufunc) -> CudaUfunc:
+def cuda_ufunc_for(ufunc) -> CudaUfunc:
     """Returns the CUDA ufunc for a NumPy ufunc; raises TypeError if there is none."""
     made = _core.ufunc_counterparts.get(ufunc)
     if made is not None:
         return made
     if not isinstance(ufunc, np.ufunc):
         raise TypeError(f"a NumPy ufunc is expected, not {ufunc!r}")
-    name = _name(ufunc)
+    name = _ufunc_name(ufunc)
     if getattr(np, name, None) is ufunc and name in _TABLE:
         made = NumpyUfunc(ufunc, *_TABLE[name])
         if ufunc is np.power:
@@ -206,7 +207,7 @@ def counterpart(ufunc) -> CudaUfunc:
     if getattr(np, name, None) is ufunc and name in _LATER:
         importlib.import_module(_LATER[name])
         return _core.ufunc_counterparts[ufunc]
-    found = special.find(ufunc)
+    found = special.find_expression(ufunc)
     if found is not None:
         made = NumpyUfunc(ufunc, *found, "scipy.special")
         return _core.ufunc_counterparts.setdefault(ufunc, made)
@@ -215,7 +216,7 @@ def counterpart(ufunc) -> CudaUfunc:
             f"{name} runs on the CPU, but an argument is a device array: make it with target='cuda', or "
             "pass copy_to_host()"
         )
-    if special.is_scipys(ufunc):
+    if special.is_scipy_ufunc(ufunc):
         raise TypeError(
             f"scipy.special.{name} has no counterpart on the device. CuPy may have it: "
             f"cupyx.scipy.special.{name}(cupy.asarray(d)), without a copy; or copy_to_host() first, or "
@@ -242,26 +243,26 @@ def array_ufunc(ufunc, method, *inputs, **keywords):
     """Returns the result of DeviceNDArray.__array_ufunc__ for calls that the C fast path does not handle."""
     if not all(map(_is_supported, (*inputs, *keywords.get("out", ())))):
         return NotImplemented
-    made = counterpart(ufunc)
+    made = cuda_ufunc_for(ufunc)
     return (made if method == "__call__" else getattr(made, method))(*inputs, **keywords)
 
 
-def compared_beyond(ufunc, method, *inputs, **keywords):
+def compare_out_of_range(ufunc, method, *inputs, **keywords):
     """Returns NumPy's comparison with a Python integer that is out of the dtype's range, which the C fast
     path rejects.
 
-    The comparison uses an infinity of the integer's sign instead. Returns None for other calls.
+    The integer is replaced by an infinity of the same sign. Returns None for other calls.
     """
     if ufunc not in _COMPARISONS:
         return None
     dtypes = [one.dtype for one in inputs if hasattr(one, "dtype") and one.dtype.kind in "iu"]
-    nearer = [_infinite(one, dtypes) for one in inputs]
+    nearer = [_as_infinity(one, dtypes) for one in inputs]
     if all(one is other for one, other in zip(nearer, inputs, strict=True)):
         return None
     return array_ufunc(ufunc, method, *nearer, **keywords)
 
 
-def _infinite(value, dtypes):
+def _as_infinity(value, dtypes):
     """Returns an infinity for a Python integer out of the range of one of the dtypes; returns other values
     unchanged."""
     if type(value) is int:

@@ -1,4 +1,4 @@
-"""Reductions and scans on the device with a user's function of two numbers.
+"""Implements reductions and scans on the device with a user's function of two numbers.
 
 `Loops` generates the kernels of one function from templates in cuda_src/numbalite (reduce.cuh, short_axes.cuh, scan.cuh
 and others) and compiles each at its first use. `reduce` and `accumulate` run them. C code plans each call
@@ -42,7 +42,7 @@ class Loop(_core.Dispatcher):
         return self._kernel.load(device)
 
 
-def pipelines() -> int:
+def pipeline_blocks() -> int:
     """Returns the number of blocks that can pipeline tiles in shared memory; 0 if any device lacks bulk
     copies or enough shared memory."""
     most = 0
@@ -54,7 +54,7 @@ def pipelines() -> int:
     return most
 
 
-def cached_bytes() -> int:
+def l2_cache_bytes() -> int:
     """Returns the maximum size of an array that is expected to stay in the L2 cache: 4/5 of the smallest
     cache of all devices."""
     devices = range(_core.device_count())
@@ -65,8 +65,8 @@ def cached_bytes() -> int:
 def describe_devices() -> None:
     """Passes the device limits to the planner in C. All devices use the same limits, so that plans, and
     therefore results, are equal on all of them."""
-    _core.reduction_limit("PIPELINES", pipelines())
-    _core.reduction_limit("CACHED_BYTES", cached_bytes())
+    _core.reduction_limit("PIPELINES", pipeline_blocks())
+    _core.reduction_limit("CACHED_BYTES", l2_cache_bytes())
 
 
 # ------------------------------------------------------------------------------------ the kernels
@@ -130,7 +130,7 @@ _BODIES = {
     "at_few": "at_few<{O}, {S}>(p, output, input, (const numbalite::int{width} *)where, "
               "(numbalite::uint64 *)flags);",
 }  # fmt: skip
-# A kernel's name consists of a key of _BODIES and the numbers of its schedule: columns4, scan_tiles4x2, at_few32.
+# kernel name, a key of _BODIES with the numbers of the schedule: columns4, scan_tiles4x2, at_few32.
 _KIND = re.compile(r"([a-z_]+)([0-9x]*)")
 # Type of kernel -> (header, template of the function). Other families: ("scan", "reduce_pair").
 _FAMILIES = {
@@ -144,7 +144,7 @@ _FAMILIES = {
     "select": ("select", "reduce_test"),
     "reverse": ("select", "reduce_test"),
 }
-# Parameters of kernels that follow the plan. True: read-only.
+# kernel type -> parameters after the plan; True marks read-only parameters
 _TAKEN = {"input": True, "where": True, "output": False, "flags": False, "segments": True}
 _TAKEN_BY_BOTH = {
     "input": True, "where": True, "output": False, "flags": False, "parts": False, "counter": False,
@@ -157,22 +157,23 @@ _TAKEN_BY_KEY = {
 
 _MAX_LANES = 32
 _ROWS = "packed", "strided", "stepped"
-# Types of kernels that alternate when only the shape changes: all their variants are compiled together.
+# Kernel types whose variants are compiled together, because calls with different shapes need several
+# variants.
 _ALTERNATING = "columns", "narrow", "scan_warps"
 _TEAM = plans.THREADS // plans.WARP
 _TILE_BYTES, _TILE_RUNS, _WARP_LENGTH = 128, 16, 512  # as in core/scanplan.c
 
 
-def _powers(first, last):
+def _powers_of_two(first, last):
     """Returns the powers of two from ``first`` to ``last``."""
     return [1 << k for k in range(first.bit_length() - 1, last.bit_length())]
 
 
-def _widths(size, accumulator):
+def _column_widths(size, accumulator):
     """Returns the possible numbers of neighbouring columns that a thread reduces, from the sizes of
     elements."""
     most = max(1, min(16 // size, 128 // accumulator))
-    return _powers(1, 1 << (most.bit_length() - 1))
+    return _powers_of_two(1, 1 << (most.bit_length() - 1))
 
 
 def _access_counts(word, width, accumulator, vec):
@@ -183,7 +184,7 @@ def _access_counts(word, width, accumulator, vec):
         return sorted({1, max(1, min(_TILE_RUNS, _TILE_BYTES // (width * accumulator)))})
     return [
         runs
-        for runs in _powers(1, _WARP_LENGTH)
+        for runs in _powers_of_two(1, _WARP_LENGTH)
         if runs == 1
         or (
             runs * width * accumulator <= _TILE_BYTES // 2
@@ -192,53 +193,54 @@ def _access_counts(word, width, accumulator, vec):
     ]
 
 
-def _siblings(word, numbers, size, accumulator, vec):
-    """Returns the list of template arguments, as texts, of all kernels of the type `word` for dtypes of these
-    sizes.
+def _sibling_arguments(word, numbers, size, accumulator, vec):
+    """Returns the template arguments, as texts, of all kernels of a type for dtypes of these sizes.
 
     core/reduceplan.c and core/scanplan.c select among them by shape and alignment.
     """
     if word in ("columns", "narrow"):
-        return list(map(str, _widths(size, accumulator)))
+        return list(map(str, _column_widths(size, accumulator)))
     if word == "stripes":
-        return [f"{width}x{ahead}" for width in _widths(size, accumulator) for ahead in (2, 4, 8)]
+        return [
+            f"{width}x{ahead}" for width in _column_widths(size, accumulator) for ahead in (2, 4, 8)
+        ]
     if word in ("scan_warps", "scan_tiles"):
         width = int(numbers.partition("x")[0])
         return [f"{width}x{runs}" for runs in _access_counts(word, width, accumulator, vec)]
     lanes = {
         **dict.fromkeys(_ROWS, (1, _TEAM)),
-        "teams": _powers(1, _MAX_LANES),
-        "gapped": _powers(2, _MAX_LANES),
-        "short": _powers(2, _MAX_LANES // 2),
+        "teams": _powers_of_two(1, _MAX_LANES),
+        "gapped": _powers_of_two(2, _MAX_LANES),
+        "short": _powers_of_two(2, _MAX_LANES // 2),
     }
     return list(map(str, lanes.get(word.partition("_")[0], ())))
 
 
-def _variants(kind, last, size, accumulator, vec=1):
+def _kernel_variants(kind, last, size, accumulator, vec=1):
     """Returns a list of all variants of a kernel, each as (type, type of the last block's reduction), because
     other shapes of the same dtypes may need them."""
     word, numbers = _KIND.fullmatch(kind).groups()
-    kinds = [f"{word}{one}" for one in _siblings(word, numbers, size, accumulator, vec)]
+    kinds = [f"{word}{one}" for one in _sibling_arguments(word, numbers, size, accumulator, vec)]
     if kind not in kinds:
         return [(kind, last)]
     if (
         word == "columns" and not last
-    ):  # the variant without a last block serves the same layouts, and is small
+    ):  # the small variant without a last block supports the same layouts
         kinds.append("serial")
     if (
         word in _ROWS and last
-    ):  # each part is reduced by one block, and the last block computes several results
+    ):  # one block reduces each part, and the last block computes several results
         word = _KIND.fullmatch(last)[1]
         return [(kind, f"{word}{team}") for team in (1, _TEAM)]
     if word != "narrow" or not last:
         return [(one, last) for one in kinds]
     return [
-        (f"narrow{width}", f"narrow{min(width, _widths(accumulator, accumulator)[-1])}")
-        for width in _widths(size, accumulator)
+        (f"narrow{width}", f"narrow{min(width, _column_widths(accumulator, accumulator)[-1])}")
+        for width in _column_widths(size, accumulator)
     ]
 
 
-def _rows(taken, size):
+def _row_count(taken, size):
     pointers = [
         Parameter(name, "pointer", "const void*" if const else "void*", "", 1, 8, 8, 0, "", const)
         for name, const in taken.items()
@@ -246,7 +248,7 @@ def _rows(taken, size):
     return [Parameter("plan", "struct", "plan", "", size, size, 16, 0, "", False), *pointers]
 
 
-def code_of(dtype):
+def dtype_key(dtype):
     """Returns the key of a dtype: its type number if the number identifies the dtype, otherwise the dtype
     itself."""
     return dtype.num if dtype.num < 20 else dtype
@@ -297,7 +299,7 @@ class Loops:
         self._reducers = {}
         self.natures = {}  # type number -> the operation that scatter.apply_at recognizes in the function
 
-    def generated(
+    def generate_kernel(
         self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,
         last="", cached=False, vec=1,
     ):  # fmt: skip
@@ -307,19 +309,19 @@ class Loops:
         if its loads may stay in the caches. ``vec``: the number of neighbouring numbers in one element.
         Returns (Builder, function).
         """
-        return self._generated(
+        return self._generate_kernels(
             [(kind, last)], stored, loop, result, masked, wide, unary, exclusive, cached, vec
         )
 
-    def _generated(
+    def _generate_kernels(
         self, kinds, stored, loop, result, masked, wide, unary, exclusive, cached, vec
     ):  # fmt: skip
-        """Returns the same as `generated`, for several kernels (type, type of the last block's reduction)
-        that differ only in their widths."""
+        """Like `generate_kernel`, for several kernels (type, type of the last block's reduction) that differ only
+        in their widths."""
         kind = kinds[0][0]
         builder = Builder(f"{self.name}_{kind}", f"{self.name}: {kind} {loop}")
         names = {
-            letter: self._cxx(builder, dtype)
+            letter: self._cxx_name(builder, dtype)
             for letter, dtype in zip("STO", (stored, loop, result), strict=True)
         }
         builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.max_dimensions(wide)}\n")
@@ -345,11 +347,11 @@ class Loops:
                 letter: f"numbalite::nl_reduce::vec<{cxx}, {vec}>" for letter, cxx in names.items()
             }
         for kind, last in kinds:
-            blocks = plans.blocks_of(kind, vec, vec * loop.itemsize)
+            blocks = plans.min_blocks(kind, vec, vec * loop.itemsize)
             builder.write_own(_kernel_text(kind, last, names, words, blocks))
         return builder, function
 
-    def _cxx(self, builder, dtype):
+    def _cxx_name(self, builder, dtype):
         """Returns the C++ name of a dtype."""
         of_dtype = types.from_dtype(dtype)
         builder.use_types(of_dtype)
@@ -365,14 +367,14 @@ class Loops:
             templates.fill(
                 template,
                 **names,
-                call=element.call(function, namespace, "a" if unary else "a, b"),
+                call=element.call_text(function, namespace, "a" if unary else "a, b"),
                 operand="" if unary else operand,
                 commutes=str(self.commutes(loop)).lower(),
             )
         )
         return function
 
-    def _images(self, builder, function, kernels, loop):
+    def _kernel_images(self, builder, function, kernels, loop):
         """Returns (the images of kernels, the files of the user's lines)"""
         definition, suffix = function.definition, kernels[0].removeprefix("nl")
         source = builder.source(definition, self.options, kernels, suffix=suffix)
@@ -381,7 +383,7 @@ class Loops:
 
     def commutes(self, dtype) -> bool:
         """Returns whether elements of this dtype may be combined in any order."""
-        return commuting.commutes(self.function_for(dtype), dtype)
+        return commuting.is_commutative(self.function_for(dtype), dtype)
 
     def loop(
         self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,
@@ -390,30 +392,38 @@ class Loops:
         """Returns the kernel with these dtypes and options; the first launch compiles it.
 
         For most types of kernels, the first kernel is compiled alone, which is the fastest. A second kernel
-        means that shapes change: it is compiled together with all other variants, if there are more than two,
-        so that later shapes need no compilation.
+        is compiled together with all other variants, if there are more than two, so that later shapes need no
+        compilation.
         """
-        common = *map(code_of, (stored, loop, result)), masked, wide, unary, exclusive, cached, vec
+        common = (
+            *map(dtype_key, (stored, loop, result)),
+            masked,
+            wide,
+            unary,
+            exclusive,
+            cached,
+            vec,
+        )
         key = kind, last, *common
         with self._lock:
             found = self._loops.get(key)
             if found is None:
-                kinds = _variants(kind, last, stored.itemsize, vec * loop.itemsize, vec)
+                kinds = _kernel_variants(kind, last, stored.itemsize, vec * loop.itemsize, vec)
                 family = kinds[0], common
                 is_first = family not in self._families
                 self._families.add(family)
                 if len(kinds) == 2 or (is_first and not kind.startswith(_ALTERNATING)):
                     kinds = [(kind, last)]
-                builder, function = self._generated(
+                builder, function = self._generate_kernels(
                     kinds, stored, loop, result, masked, wide, unary, exclusive, cached, vec
                 )
                 names = [f"nl_{one}{of_last}" for one, of_last in kinds]
-                images, labels = self._images(builder, function, names, loop)
+                images, labels = self._kernel_images(builder, function, names, loop)
                 taken = _TAKEN_BY_BOTH if last else _TAKEN
                 if kind.startswith("by_key"):
                     taken = _TAKEN_BY_KEY
                 size = plans.plan_size(wide, vec * loop.itemsize) * (2 if last else 1)
-                rows = _rows(taken, size)
+                rows = _row_count(taken, size)
                 for one, name in zip(kinds, names, strict=True):
                     kernel = Kernel(images, name, self.name, rows, self.options, labels=labels)
                     self._loops.setdefault((*one, *common), Loop(kernel, ("plan", *taken)))
@@ -422,7 +432,7 @@ class Loops:
 
     def reducer(self, stored, loop, result, reorderable=False, exclusive=False) -> _core.Reducer:
         """Returns the C object that plans and launches reductions and scans for these dtypes."""
-        key = (*map(code_of, (stored, loop, result)), reorderable, exclusive)
+        key = (*map(dtype_key, (stored, loop, result)), reorderable, exclusive)
         found = self._reducers.get(key)
         if found is None:
             describe_devices()
@@ -445,7 +455,7 @@ class Loops:
         return kernel, np.dtype((np.void, size))
 
 
-class OwnLoops(Loops):
+class OperatorLoops(Loops):
     """The kernels of a reduction operator of cuda_src/numbalite/reduce_operators.cuh, such as "mean_of<float>".
 
     The operator has its own accumulator type of ``itemsize`` bytes; ``loop_dtype`` represents the accumulator
@@ -460,15 +470,17 @@ class OwnLoops(Loops):
     def commutes(self, dtype) -> bool:
         return True
 
-    def _cxx(self, builder, dtype):
-        return "nl_function::value" if dtype == self.loop_dtype else super()._cxx(builder, dtype)
+    def _cxx_name(self, builder, dtype):
+        return (
+            "nl_function::value" if dtype == self.loop_dtype else super()._cxx_name(builder, dtype)
+        )
 
     def _write_function(self, builder, template, names, loop, unary):
         builder.ahead.append('#include "numbalite/reduce_operators.cuh"\n')
         builder.names |= identifiers(self._operation)
         builder.write_own(f"typedef numbalite::nl_reduce::{self._operation} nl_function;\n")
 
-    def _images(self, builder, function, kernels, loop):
+    def _kernel_images(self, builder, function, kernels, loop):
         fields = self.options.source_fields()
         name = f"{self.name}{kernels[0].removeprefix('nl')}.cu"
         source = Source(builder.finish(fields), name, tuple(kernels), describe=False, **fields)
@@ -478,8 +490,8 @@ class OwnLoops(Loops):
 # ---------------------------------------------------------------------------------- reductions and scans
 
 
-def aligned(array, stream):
-    """Returns the array; if its elements are not aligned, returns an aligned copy."""
+def aligned_array(array, stream):
+    """Returns the array, or an aligned copy if its elements are not aligned."""
     return array if operands.is_aligned(array) else array.copy(stream=stream)
 
 
@@ -496,7 +508,7 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
     reducer = loops.reducer(array.dtype, loop, out.dtype, reorderable)
     axis, ends = segments or (-1, None)
     reducer.reduce(
-        aligned(array, stream), axes, out, initial=initial, where=where, segments=ends, axis=axis,
+        aligned_array(array, stream), axes, out, initial=initial, where=where, segments=ends, axis=axis,
         divisor=divisor, stream=stream,
     )  # fmt: skip
     return reducer
@@ -506,8 +518,8 @@ def accumulate(loops, array, axis, loop, out, stream=0, *, initial=None, exclusi
     """Scans ``array`` along ``axis`` into ``out``, which has the same shape.
 
     ``loop`` is the dtype of the accumulators. ``initial`` is the bytes of a number that precedes the first element.
-    ``exclusive``: each result excludes its own element; it requires ``initial``. Returns the Reducer.
+    ``exclusive``: each result excludes its own element; requires ``initial``. Returns the Reducer.
     """
     reducer = loops.reducer(array.dtype, loop, out.dtype, exclusive=exclusive)
-    reducer.scan(aligned(array, stream), out, axis, initial, stream)
+    reducer.scan(aligned_array(array, stream), out, axis, initial, stream)
     return reducer

@@ -101,7 +101,7 @@ def packed_plan(
     return np.void(data), wide
 
 
-def lanes_of(schedule) -> int:
+def lanes_per_row(schedule) -> int:
     """Returns the number of threads that reduce a row together."""
     if schedule.kind == "serial":
         return 1
@@ -110,17 +110,17 @@ def lanes_of(schedule) -> int:
     return WARP * schedule.team
 
 
-def grid_of(schedule, results):
+def grid_size(schedule, results):
     """Returns the number of blocks of a launch in which threads, warps or blocks reduce one row each."""
     slots = results * schedule.parts
     if schedule.kind.startswith("short"):
-        return -(-results // (THREADS // lanes_of(schedule)))
+        return -(-results // (THREADS // lanes_per_row(schedule)))
     if schedule.kind == "serial":
         return -(-slots // schedule.threads)
     return slots if schedule.team > 1 else -(-slots // (schedule.threads // WARP))
 
 
-def blocks_of(kind, vec, size):
+def min_blocks(kind, vec, size):
     """Returns the minimum number of blocks per multiprocessor, for __launch_bounds__.
 
     With fewer blocks, memory bandwidth is not used; with more, threads have too few registers. An element
@@ -133,6 +133,6 @@ def blocks_of(kind, vec, size):
     return 2 if kind.startswith("scan_tiles") or size > 16 else 3
 
 
-def statuses_of(lines, tiles) -> int:
+def status_count(lines, tiles) -> int:
     """Returns the number of status values that the tiles of all rows publish (lookback.cuh)."""
     return lines * (tiles + -(-tiles // 32) + -(-tiles // 1024))

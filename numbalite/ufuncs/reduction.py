@@ -89,13 +89,13 @@ class Reduce(_core.Reduction):
 
     def __init__(self, functor=None, *, source=None, name=None, args=None, **given):
         options = options_.parse(given, "cuda.reduce")
-        function = element.operation(
+        function = element.operation_function(
             functor, "a, b", "cuda.reduce", "reduction", source=source, name=name, args=args,
             options=options, frame=sys._getframe(1),
         )  # fmt: skip
-        self._set(function, options)
+        self._initialize(function, options)
 
-    def _set(self, function, options):
+    def _initialize(self, function, options):
         self.function = function
         self.options = options
         self.__name__ = element.plain_name(function)
@@ -105,7 +105,7 @@ class Reduce(_core.Reduction):
         self._loops = reduceloops.Loops(self._function_for, self.__name__, options)
 
     def __new__(cls, functor=None, *more, source=None, **given):
-        element.check_alone("cuda.reduce", functor, more)
+        element.check_only_operation("cuda.reduce", functor, more)
         if functor is None and source is None:
             return lambda function: cls(function, **given)
         return super().__new__(cls)
@@ -161,9 +161,9 @@ class Reduce(_core.Reduction):
             array = _leading_elements(array, size)
         axes = operands.axes_of(axis, array.ndim)
         shape = operands.drop_axes(array.shape, axes)
-        initial = initial_of(init, array.dtype, self.__name__)
+        initial = initial_array(init, array.dtype, self.__name__)
         if initial is None and 0 in array.shape:
-            initial = initial_of(self._identity, array.dtype, self.__name__)
+            initial = initial_array(self._identity, array.dtype, self.__name__)
         if initial is None and 0 in array.shape and 0 not in shape:
             raise ValueError(
                 f"zero-size array to reduction operation {self.__name__} which has no identity: "
@@ -176,9 +176,9 @@ class Reduce(_core.Reduction):
         on_device = operands.is_on_device(given)
         target = host_result = None
         if res is not None and operands.is_on_device(res):
-            target = _target(operands.device_view(res), shape, axis, array.dtype)
+            target = _target_view(operands.device_view(res), shape, axis, array.dtype)
         elif isinstance(res, np.ndarray):
-            host_result = _target(res, shape, axis, array.dtype)
+            host_result = _target_view(res, shape, axis, array.dtype)
         elif res is not None:
             raise TypeError(f"res= is a device array, not {type(res).__name__}")
         array = array if on_device else operands.to_device(array, stream)
@@ -186,9 +186,9 @@ class Reduce(_core.Reduction):
         if (
             target is None
             or not operands.is_aligned(target)
-            or (math.prod(shape) != 1 and assign.overlap(array, target))
+            or (math.prod(shape) != 1 and assign.may_overlap(array, target))
         ):
-            out = operands.empty(shape, array.dtype)
+            out = operands.empty_array(shape, array.dtype)
         reducer = reduce_axes(
             self._loops, array, axes, array.dtype, out, initial=initial, stream=stream
         )
@@ -196,7 +196,7 @@ class Reduce(_core.Reduction):
             self._note(array.dtype, None if target is None else out.dtype, reducer)
         if target is not None:
             if out is not target:
-                operands.copy(out, target, stream)
+                operands.copy_elements(out, target, stream)
             return None
         if host_result is not None:
             host_result[...] = out.copy_to_host(stream=stream)
@@ -208,13 +208,13 @@ class Reduce(_core.Reduction):
     def inspect_source(self, dtype=np.float64) -> str:
         """Returns the CUDA C++ source of the kernel that reduces contiguous numbers of a dtype."""
         dtype = np.dtype(dtype)
-        return self._loops.generated("packed", dtype, dtype, dtype)[0].finish()
+        return self._loops.generate_kernel("packed", dtype, dtype, dtype)[0].finish()
 
     def __repr__(self):
         return f"<CUDA reduction {self.__name__}>"
 
     def __reduce__(self):
-        return _unpickle, (type(self), self.function, self.options)
+        return _unpickle_reduce, (type(self), self.function, self.options)
 
     def __copy__(self):
         return self
@@ -223,7 +223,7 @@ class Reduce(_core.Reduction):
         return self
 
 
-if TYPE_CHECKING:  # type of a call of the class: without an operation, the call returns a decorator
+if TYPE_CHECKING:  # without an operation, a call of the class returns a decorator
 
     @overload
     def reduce(
@@ -261,9 +261,9 @@ def identity(function):
     return next((known[s] for s in known if text in (f"{a}{s}{b}", f"{b}{s}{a}")), None)
 
 
-def _unpickle(cls, function, options):
+def _unpickle_reduce(cls, function, options):
     made = _core.Reduction.__new__(cls)
-    made._set(function, options)
+    made._initialize(function, options)
     return made
 
 
@@ -288,7 +288,7 @@ def _leading_elements(array, size):
     return array[:count]
 
 
-def initial_of(init, dtype, name, word="init"):
+def initial_array(init, dtype, name, word="init"):
     """Returns the argument `init` as a 0-dimensional array of the dtype, or None."""
     if init is None:
         return None
@@ -308,7 +308,7 @@ def initial_of(init, dtype, name, word="init"):
     return np.array(init, dtype)
 
 
-def _target(res, shape, axis, dtype):
+def _target_view(res, shape, axis, dtype):
     """Returns the view of `res` into which the result is written."""
     if not np.can_cast(dtype, res.dtype, "same_kind"):
         raise TypeError(f"res= has dtype {res.dtype}, the result {dtype}")

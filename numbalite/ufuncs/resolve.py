@@ -4,20 +4,21 @@ Each input is described by its NumPy dtype, or, if it is a Python number (a weak
 float or complex. Other inputs are called strong. The rules are tried in this order:
 
 1. If all inputs are strong, the loop with exactly their dtypes is selected.
-2. Otherwise, the first loop to which all inputs can be cast safely. A weak scalar can be cast to all types of its kind
+2. Otherwise, the first loop to which all inputs can be cast safely is selected. A weak scalar can be cast to
+all types of its kind
    or a higher kind, if a strong input has at least its kind (bool < integers < real and complex numbers); otherwise
    it counts as an int64, a float64 or a complex128.
-3. If there is no such loop and the ufunc has only one loop, inputs may also be cast as ``casting`` allows
-   (float64 to float32 for a float32 function); NumPy's ufuncs reject such calls. If exactly one loop has the
+3. If the ufunc has only one loop, inputs may otherwise be cast as ``casting`` allows (float64 to float32 for
+a float32 function); NumPy's ufuncs reject calls that need such a cast. If exactly one loop has the
    dtypes of all strong inputs, weak scalars are converted to the types of this loop, as in numba (15.0 to
    int16); if the conversion would change the value, the call raises a TypeError (py/operand.c).
 
 ``dtype`` fixes the types of the outputs, ``signature`` those of any operand: only loops with these types are
-considered, in the same order. If none of these loops matches, a loop is selected whose inputs have the fixed
-types, too. The inputs must be castable to the types of the selected loop, and its results to the outputs, by
+considered, in the same order. If no loop matches by its outputs, a loop whose inputs have the fixed types is
+selected. The inputs must be castable to the types of the selected loop, and its results to the outputs, by
 the rule ``casting``.
 
-A ufunc without signatures accepts all input dtypes. A ufunc without signatures compiles a loop at the first
+A ufunc without signatures accepts all input dtypes, and compiles a loop at the first
 call with each list of input dtypes.
 """
 
@@ -40,7 +41,7 @@ _WEAK_VALUE = {int: 0, float: 0.0, complex: 0j}
 _KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
-def strengthened(inputs) -> tuple:
+def strengthen_scalars(inputs) -> tuple:
     """Returns the input dtypes, with weak scalars replaced by their default dtypes if no strong input has their
     kind."""
     strong = [_KINDS.get(t.kind, 4) for t in inputs if t not in _WEAK_KIND]
@@ -57,9 +58,9 @@ def can_cast(source, dtype, casting) -> bool:
     return np.can_cast(source, dtype, casting)
 
 
-def promoted(inputs) -> tuple:
-    """Returns the dtypes of the inputs, with weak scalars promoted with the other inputs."""
-    inputs = strengthened(inputs)
+def promote_scalars(inputs) -> tuple:
+    """Returns the dtypes of the inputs. Weak scalars are promoted to a common dtype with the other inputs."""
+    inputs = strengthen_scalars(inputs)
     if all(t not in _WEAK_KIND for t in inputs):
         return inputs
     strong = [t for t in inputs if t not in _WEAK_KIND]
@@ -94,8 +95,8 @@ class Request:
 
 
 def fixed_types(ufunc, dtype, signature):
-    """Returns a tuple of the dtypes that ``dtype=`` and ``signature=`` fix, with None for each other operand;
-    returns None if no dtype is fixed."""
+    """Returns a tuple of the dtypes in ``dtype=`` and ``signature=``, with None for operands without a fixed
+    dtype. Returns None if no dtype is fixed."""
     nin, nargs = ufunc.nin, ufunc.nin + ufunc.nout
     if dtype is not None and signature is not None:
         raise TypeError("cannot specify both 'signature' and 'dtype'")
@@ -139,10 +140,10 @@ def _dtype(ufunc, value):
     try:
         return types.scalar(found).dtype
     except TypeError:
-        raise no_such_loop(ufunc) from None
+        raise no_loop_error(ufunc) from None
 
 
-def no_such_loop(ufunc):
+def no_loop_error(ufunc):
     return TypeError(
         f"No loop matching the specified signature and casting was found for ufunc {ufunc.__name__}"
     )
@@ -151,44 +152,44 @@ def no_such_loop(ufunc):
 # --- a list of loops -----------------------------------------------------------------------------------
 
 
-def choose(request: Request, loops) -> tuple:
+def choose_loop(request: Request, loops) -> tuple:
     """Selects the loop for a call among ``loops``, tuples of the dtypes of inputs and outputs.
 
     Raises TypeError if no loop matches, NumPy's casting errors if operands cannot be cast.
     """
     if request.fixed is not None:
-        found = _among_fixed(request, loops, request.fixed)
+        found = _loop_with_fixed(request, loops, request.fixed)
     else:
-        found = _exact(request.inputs, loops) or _safe(strengthened(request.inputs), loops)
+        found = _exact_loop(request.inputs, loops) or _safe_loop(
+            strengthen_scalars(request.inputs), loops
+        )
         if found is None and len(loops) == 1 and request.casting in ("same_kind", "unsafe"):
-            inputs = strengthened(request.inputs)
+            inputs = strengthen_scalars(request.inputs)
             if all(can_cast(t, want, request.casting) for t, want in zip(inputs, loops[0])):
                 found = loops[0]
         if found is None and request.casting in ("same_kind", "unsafe"):
-            found = _converting_scalars(request, loops)
+            found = _loop_for_strong_inputs(request, loops)
         if found is None:
-            raise _not_supported(request, loops)
+            raise _unsupported_error(request, loops)
     return request.checked(found)
 
 
-def _exact(inputs, loops):
+def _exact_loop(inputs, loops):
     if any(t in _WEAK_KIND for t in inputs):
         return None
     return next((loop for loop in loops if loop[: len(inputs)] == inputs), None)
 
 
-def _safe(inputs, loops):
+def _safe_loop(inputs, loops):
     for loop in loops:
         if all(can_cast(t, want, "safe") for t, want in zip(inputs, loop, strict=False)):
             return loop
     return None
 
 
-def _converting_scalars(request, loops):
-    """Returns the only loop whose types all strong inputs have, if the weak scalars can be converted to its other
-    types.
-
-    In the request, these scalars get the types of the loop.
+def _loop_for_strong_inputs(request, loops):
+    """Returns the loop whose types equal those of all strong inputs, if it is the only one. Sets the types of
+    the weak scalars in the request to those of the loop.
     """
     inputs = request.inputs
 
@@ -206,23 +207,23 @@ def _converting_scalars(request, loops):
     return found[0]
 
 
-def _among_fixed(request, loops, fixed):
+def _loop_with_fixed(request, loops, fixed):
     nin = request.ufunc.nin
-    inputs = strengthened(request.inputs)
+    inputs = strengthen_scalars(request.inputs)
     agreeing = [
         loop for loop in loops if all(f is None or f == t for f, t in zip(fixed, loop, strict=True))
     ]
     wanted = tuple(f or t for f, t in zip(fixed, inputs, strict=False))
-    found = _exact(wanted, agreeing) or _safe(wanted, agreeing)
+    found = _exact_loop(wanted, agreeing) or _safe_loop(wanted, agreeing)
     if found is None and len(set(fixed[nin:])) == 1 and fixed[nin] is not None:
         same = tuple(f or fixed[nin] for f in fixed)
         found = next((loop for loop in loops if loop == same), None)
     if found is None:
-        raise no_such_loop(request.ufunc)
+        raise no_loop_error(request.ufunc)
     return found
 
 
-def _not_supported(request, loops):
+def _unsupported_error(request, loops):
     name = request.ufunc.__name__
     given = ", ".join(f"Python {t.__name__}" if t in _WEAK_KIND else str(t) for t in request.inputs)
     nin = request.ufunc.nin
@@ -243,7 +244,7 @@ def choose_lazily(request: Request, results_of) -> tuple:
     ``results_of(inputs)`` returns the result dtypes of the function for inputs of these dtypes.
     """
     nin = request.ufunc.nin
-    natural = tuple(_number(request, t) for t in promoted(request.inputs))
+    natural = tuple(_check_number(request, t) for t in promote_scalars(request.inputs))
     fixed = request.fixed
     if fixed is None:
         return request.checked(natural + results_of(natural))
@@ -255,10 +256,10 @@ def choose_lazily(request: Request, results_of) -> tuple:
         loop = inputs + results_of(inputs)
         if all(f is None or f == t for f, t in zip(fixed, loop, strict=True)):
             return request.checked(loop)
-    raise no_such_loop(request.ufunc)
+    raise no_loop_error(request.ufunc)
 
 
-def _number(request, dtype):
+def _check_number(request, dtype):
     try:
         return types.scalar(dtype).dtype
     except TypeError:

@@ -1,5 +1,6 @@
-"""Ufuncs with a custom rule that selects the loop. These ufuncs implement NumPy's functions that convert only
-some of their inputs to a common dtype (`where`, `clip`). A rule is called once for each list of types."""
+"""Defines ufuncs with a custom rule that selects the loop. These ufuncs implement NumPy's functions that
+convert only some of their inputs to a common dtype (`where`, `clip`). A rule is called once for each list of
+types."""
 
 from __future__ import annotations
 
@@ -23,10 +24,10 @@ class RuledUfunc(CudaUfunc):
 
     def __init__(self, name: str, rule: Callable):
         self._rule = rule
-        super().__init__(elementwise.function(name))
+        super().__init__(elementwise.template_function(name))
 
-    def _counts(self, nout):
-        return element.arity(self._function), 1
+    def _operand_counts(self, nout):
+        return element.parameter_count(self._function), 1
 
     def _loop_for(self, *asked):
         request = resolve.Request(self, *asked)
@@ -37,20 +38,20 @@ class RuledUfunc(CudaUfunc):
         return loop
 
 
-def common(inputs) -> np.dtype:
-    """Returns the dtype in which a function computes these inputs: NumPy's promotion, with weak scalars."""
-    return np.result_type(*resolve.promoted(inputs))
+def common_dtype(inputs) -> np.dtype:
+    """Returns the common dtype of inputs by NumPy's promotion, with weak scalars."""
+    return np.result_type(*resolve.promote_scalars(inputs))
 
 
 @functools.cache
-def chosen() -> RuledUfunc:
+def where_function() -> RuledUfunc:
     """Returns the element-wise function of numpy.where, which returns the first of two numbers if a condition
     is true, otherwise the second."""
-    return RuledUfunc("chosen", _choice)
+    return RuledUfunc("chosen", _where_dtypes)
 
 
-def _choice(request):
-    dtype = common(request.inputs[1:])
+def _where_dtypes(request):
+    dtype = common_dtype(request.inputs[1:])
     if not is_number(dtype):
-        raise operands.no_numbers(dtype, "numpy.where")
+        raise operands.unsupported_dtype_error(dtype, "numpy.where")
     return np.dtype(bool), dtype, dtype, dtype

@@ -1,6 +1,6 @@
-"""ufunc.at: updates of array elements at indices that may occur several times (cuda_src/numbalite/scatter.cuh).
+"""Implements ufunc.at: updates array elements at indices that may repeat (cuda_src/numbalite/scatter.cuh).
 
-`places_of` converts an index to flat element indices in C order; `at` applies the operation. Indices in host
+`flat_indices` converts an index to flat element indices in C order; `at` applies the operation. Indices in host
 memory are checked on the host. Indices in device memory are checked by kernels, and `wait_for_bounds_check`
 waits for the result. The check is omitted if the index dtype has no value that is out of bounds. If an index
 is out of bounds, no element is written.
@@ -50,7 +50,7 @@ class _Index:
         )
 
 
-class Places:
+class FlatIndices:
     """The flat indices of the selected elements: an int64 array on the host or the device.
 
     ``unchecked`` is the index whose bounds the kernels must check, or None. With ``unchecked``, the array may
@@ -62,7 +62,7 @@ class Places:
         self.shape, self.size = array.shape, array.size
 
 
-def places_of(shape: tuple, indices: Any, stream: Any) -> Places:
+def flat_indices(shape: tuple, indices: Any, stream: Any) -> FlatIndices:
     """Returns the flat indices of the elements that an index selects.
 
     Raises IndexError as in NumPy; the bounds of a single index array on the device are checked later
@@ -70,17 +70,17 @@ def places_of(shape: tuple, indices: Any, stream: Any) -> Places:
     """
     parts = indices if isinstance(indices, tuple) else (indices,)
     if any(map(operands.is_on_device, parts)):
-        found = _on_device(shape, parts, stream)
+        found = _device_flat_indices(shape, parts, stream)
         if found is not None:
             return found
     parts = tuple(
         operands.device_view(part).copy_to_host() if operands.is_on_device(part) else part
         for part in parts
     )
-    return Places(_on_host(shape, parts if isinstance(indices, tuple) else parts[0]))
+    return FlatIndices(_host_flat_indices(shape, parts if isinstance(indices, tuple) else parts[0]))
 
 
-def _on_host(shape, indices):
+def _host_flat_indices(shape, indices):
     if len(shape) == 1 and not isinstance(indices, (tuple, slice)):
         found = np.asarray(indices)
         if found.dtype.kind in "iu" and found.size:
@@ -93,7 +93,7 @@ def _on_host(shape, indices):
 
 
 @jit
-def _check(index, length, bad):
+def _find_bad_index(index, length, bad):
     """
     for (long long j = grid<1>(); j < index.size(); j += gridsize<1>()) {
         long long i = index[j];
@@ -104,7 +104,7 @@ def _check(index, length, bad):
 
 
 @jit
-def _advance(places, index, length):
+def _advance_indices(places, index, length):
     """
     for (long long j = grid<1>(); j < places.size(); j += gridsize<1>()) {
         long long i = index[j];
@@ -113,7 +113,7 @@ def _advance(places, index, length):
     """
 
 
-def _on_device(shape, parts, stream):
+def _device_flat_indices(shape, parts, stream):
     """Returns the flat indices for an index of integers and integer arrays along the first axes; None for any
     other index."""
     if len(parts) > len(shape):
@@ -145,10 +145,12 @@ def _on_device(shape, parts, stream):
         array = one.array
         if array.dtype != np.int32:
             array = array.astype(np.int64, copy=False)
-        return Places(operands.contiguous(array, stream), None if one.is_within() else one)
+        return FlatIndices(
+            operands.contiguous_array(array, stream), None if one.is_within() else one
+        )
     for one in indices:
         _check_bounds(one, stream)
-    return Places(_flat_indices(shape, indices, stream))
+    return FlatIndices(_flat_indices(shape, indices, stream))
 
 
 def _check_bounds(index, stream):
@@ -156,9 +158,9 @@ def _check_bounds(index, stream):
     bad = _zeros(1, stream)
     flat = index.array
     if flat.ndim != 1:
-        flat = flat._reshaped((flat.size,), "C", not flat.is_c_contiguous())
+        flat = flat._reshaped_view((flat.size,), "C", not flat.is_c_contiguous())
     if flat.size:
-        _check[_blocks(flat.size), plans.THREADS, stream](flat, index.length, bad)
+        _find_bad_index[_block_count(flat.size), plans.THREADS, stream](flat, index.length, bad)
         _check_without_capture(index, bad, stream)
 
 
@@ -168,8 +170,8 @@ def _assert_bounds(bad):
 
 
 def _is_captured(bad, stream):
-    """Returns whether the stream is being captured; then a failed assert reports a wrong index when the graph
-    is launched."""
+    """Returns whether the stream is being captured. In a capture, a failed assert reports a wrong index when
+    the graph is launched."""
     if not getattr(stream, "is_capturing", False):
         return False
     _assert_bounds[1, 1, stream](bad)
@@ -195,7 +197,7 @@ def _check_without_capture(index, bad, stream):
 def _flat_indices(shape, indices, stream):
     """Returns the flat element indices from index arrays of the first axes.
 
-    Their shape is the broadcast shape of the index arrays, followed by the axes that have no index.
+    The result has the broadcast shape of the index arrays, followed by the axes without an index.
     """
     rest = shape[len(indices) :]
     together = (*np.broadcast_shapes(*(one.array.shape for one in indices)), *rest)
@@ -204,7 +206,7 @@ def _flat_indices(shape, indices, stream):
         return places
     places.fill(0, stream=stream)
     for one in indices:
-        array = one.array._reshaped(one.array.shape + (1,) * len(rest), "C", False)
+        array = one.array._reshaped_view(one.array.shape + (1,) * len(rest), "C", False)
         _add_axis(places, array, one.length, stream)
     for axis, length in enumerate(rest):
         along = np.arange(length).reshape((length,) + (1,) * (len(rest) - axis - 1))
@@ -218,8 +220,8 @@ def _add_axis(places, index, length, stream):
     if not index.is_c_contiguous():
         index = index.copy(stream=stream)
     flat = places.size
-    lines = (one._reshaped((flat,), "C", False) for one in (places, index))
-    _advance[_blocks(flat), plans.THREADS, stream](*lines, length)
+    lines = (one._reshaped_view((flat,), "C", False) for one in (places, index))
+    _advance_indices[_block_count(flat), plans.THREADS, stream](*lines, length)
 
 
 _ZERO = np.zeros((), np.uint64)
@@ -231,20 +233,22 @@ def _zeros(count, stream):
     return made
 
 
-def _blocks(count, each=1, most=_MAX_BLOCKS):
+def _block_count(count, each=1, most=_MAX_BLOCKS):
     return max(1, min(-(-count // (plans.THREADS * each)), most))
 
 
-def apply_at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, stream: Any) -> Any:
+def apply_at(
+    loops: Any, array: Any, places: FlatIndices, operand: Any, loop: Any, stream: Any
+) -> Any:
     """Runs ``array[i] = f(array[i], operand[j])`` for each j, with i = places[j].
 
     ``operand`` is a device array with broadcast strides, one number on the host, or None for a function of one number.
     Returns the argument ``bad`` of `wait_for_bounds_check`, or None if no check is pending.
     """
-    any_order, adds = _nature(loops, loop)
+    any_order, adds = _operation_traits(loops, loop)
     sums = adds and array.dtype == loop
-    if operand is None or not (sums or (any_order and _can_swap(array))):
-        _in_order(loops, array, places, operand, loop, stream)
+    if operand is None or not (sums or (any_order and _has_atomic_exchange(array))):
+        _apply_in_order(loops, array, places, operand, loop, stream)
         return None
     numbers = operands.to_device(places.array, stream)
     count, length = places.size, array.size
@@ -254,27 +258,27 @@ def apply_at(loops: Any, array: Any, places: Places, operand: Any, loop: Any, st
     else:
         work = _zeros(1, stream)
         if places.unchecked is not None:
-            flat = numbers._reshaped((count,), "C", False)
-            _check[_blocks(count), plans.THREADS, stream](flat, length, work)
+            flat = numbers._reshaped_view((count,), "C", False)
+            _find_bad_index[_block_count(count), plans.THREADS, stream](flat, length, work)
     kind = "at_few" if is_few else "at_each_sum" if sums else "at_each_any"
     kind += str(8 * numbers.dtype.itemsize)
-    grid = _blocks(count, _FEW_EACH, _FEW_BLOCKS) if is_few else _blocks(count)
-    _launch(loops, kind, array, operand, loop, grid, (numbers, work), stream)
+    grid = _block_count(count, _FEW_EACH, _FEW_BLOCKS) if is_few else _block_count(count)
+    _launch_kernel(loops, kind, array, operand, loop, grid, (numbers, work), stream)
     return None if places.unchecked is None or _is_captured(work, stream) else work
 
 
-def _nature(loops, loop):
+def _operation_traits(loops, loop):
     """Returns (whether the updates may run in any order, whether the function is a sum)"""
 
     found = loops.natures.get(loop.num)
     if found is None:
         function = loops.function_for(loop)
-        found = commuting.applies_in_any_order(function, loop), commuting.adds(function, loop)
+        found = commuting.is_order_independent(function, loop), commuting.is_sum(function, loop)
         loops.natures[loop.num] = found
     return found
 
 
-def _can_swap(array):
+def _has_atomic_exchange(array):
     """Returns whether the hardware has an atomic exchange for aligned elements of this size."""
     size = array.itemsize
     if size == 16:
@@ -282,7 +286,7 @@ def _can_swap(array):
     return not (array._address % size or any(step % size for step in array.strides))
 
 
-def _launch(loops, kind, array, operand, loop, grid, given, stream):
+def _launch_kernel(loops, kind, array, operand, loop, grid, given, stream):
     """Launches a kernel of scatter.cuh. ``given``: the kernel's arguments, (places, work) or (places,
     order)."""
     is_array = operands.is_on_device(operand)
@@ -297,8 +301,8 @@ def _launch(loops, kind, array, operand, loop, grid, given, stream):
         merges=3,
     )
     kernel = loops.loop(kind, stored, loop, array.dtype, wide=wide, unary=operand is None)
-    place = operands.first_of(array)
-    other = operands.first_of(operand) if is_array else place
+    place = operands.from_first_element(array)
+    other = operands.from_first_element(operand) if is_array else place
     kernel[grid, plans.THREADS, stream](plan, other, given[0], place, given[1], given[1])
 
 
@@ -306,28 +310,28 @@ def _dimensions(array):
     return [(n, step, 0, 0) for n, step in zip(array.shape, array.strides, strict=True)]
 
 
-def _in_order(loops, array, places, operand, loop, stream):
-    """Applies an operation whose order matters: sorts the flat indices on the device that stores them, and
-    uses one thread per element."""
+def _apply_in_order(loops, array, places, operand, loop, stream):
+    """Applies an operation in order: sorts the flat indices on their device, and uses one thread per
+    element."""
     numbers = places.array
     if places.unchecked is not None:
         _check_bounds(places.unchecked, stream)
         numbers = _flat_indices((array.size,), [places.unchecked], stream)
     if operands.is_on_device(numbers):
-        numbers = numbers._reshaped((places.size,), "C", False)
+        numbers = numbers._reshaped_view((places.size,), "C", False)
         order, ordered = (
             numbers.argsort(stream=stream),
             device_array(places.size, np.int64, stream=stream),
         )
-        _take[_blocks(places.size), plans.THREADS, stream](numbers, order, ordered)
+        _take_values[_block_count(places.size), plans.THREADS, stream](numbers, order, ordered)
     else:
         numbers = numbers.ravel()
         order = np.argsort(numbers, kind="stable")
         order, ordered = (operands.to_device(part, stream) for part in (order, numbers[order]))
     grid = -(-places.size // plans.THREADS)
-    _launch(loops, "at_in_order", array, operand, loop, grid, (ordered, order), stream)
+    _launch_kernel(loops, "at_in_order", array, operand, loop, grid, (ordered, order), stream)
 
 
 @jit
-def _take(values, order, taken):
+def _take_values(values, order, taken):
     "for (long long i = grid<1>(); i < taken.size(); i += gridsize<1>()) taken[i] = values[order[i]];"

@@ -2,7 +2,7 @@
 the loops.
 
 SciPy is never imported: a program that passes one of its ufuncs has imported it. j0 and j1 of infinity are 0,
-as in CUDA; SciPy returns NaN.
+as in CUDA; in SciPy, they are NaN.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _TABLE = {
 NAMES = tuple(_TABLE)
 
 
-def is_scipys(ufunc: Any) -> bool:
+def is_scipy_ufunc(ufunc: Any) -> bool:
     """Returns whether the object is a ufunc of scipy.special."""
     scipy = sys.modules.get("scipy.special")
     return scipy is not None and getattr(scipy, ufunc.__name__, None) is ufunc
 
 
-def find(ufunc: Any) -> tuple[str, str] | None:
+def find_expression(ufunc: Any) -> tuple[str, str] | None:
     """Returns the C++ expression and the dtype kinds of the loops of a ufunc of scipy.special, or None."""
     name = ufunc.__name__
-    return (_TABLE[name], _REAL) if name in _TABLE and is_scipys(ufunc) else None
+    return (_TABLE[name], _REAL) if name in _TABLE and is_scipy_ufunc(ufunc) else None

@@ -1,6 +1,6 @@
-"""Ufuncs of dates and times. NumPy describes the types of a ufunc's loops by characters, which contain no
-unit of time. So for each signature, there is a ufunc of int64 counts, and this module adds the units of
-time."""
+"""Implements ufuncs of dates and times. NumPy describes the types of a ufunc's loops by characters, which
+contain no unit of time. For each signature, this module therefore uses a ufunc of int64 counts, and adds the
+units of time."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from . import element
 def has_times(signatures: Any) -> bool:
     """Returns whether there is a signature with datetime64 or timedelta64."""
     return any(
-        isinstance(_element(t), types.Time)
+        isinstance(_element_type(t), types.Time)
         for signature in signatures
-        for t in (*signature.args, *element.returned(signature))
+        for t in (*signature.args, *element.returned_types(signature))
     )
 
 
@@ -38,7 +38,9 @@ class TimeUfunc:
     def __init__(self, function: DeviceFunction, signatures: list, build: Callable) -> None:
         self.__name__ = function.name
         self.__doc__ = function.__doc__
-        self._parts = [(s, build(_of_counts(function, s), _counts(s))) for s in signatures]
+        self._parts = [
+            (s, build(_function_of_counts(function, s), _count_signature(s))) for s in signatures
+        ]
         self.nin, self.nout = self._parts[0][1].nin, self._parts[0][1].nout
         self.nargs = self.nin + self.nout
         self.types = [str(signature) for signature in signatures]
@@ -50,8 +52,7 @@ class TimeUfunc:
         if name.startswith("__"):
             raise AttributeError(name)
         raise AttributeError(
-            f"{self.__name__} is a ufunc of dates and times, which can be called; it has no {name!r}: make one of "
-            "int64 for that, and give it x.view('int64')"
+            f"{self.__name__} is a ufunc of dates and times, which can be called; it has no {name!r}: use a ufunc of int64, and pass x.view('int64')"
         )
 
     def __call__(self, *args: Any, out: Any = None, **options: Any) -> Any:
@@ -68,18 +69,18 @@ class TimeUfunc:
         inputs = [x if hasattr(x, "dtype") else np.asarray(x) for x in inputs]
         signature, ufunc = self._select_ufunc(inputs)
         dtypes = _dtypes(signature)
-        counts = [_as_counts(self, x, t) for x, t in zip(inputs, dtypes, strict=False)]
+        counts = [_to_counts(self, x, t) for x, t in zip(inputs, dtypes, strict=False)]
         results = dtypes[self.nin :]
         if outputs:
             places = [
-                x if x is None else _as_counts(self, x, t, is_output=True)
+                x if x is None else _to_counts(self, x, t, is_output=True)
                 for x, t in zip(outputs, results, strict=False)
             ]
             options["out"] = tuple(places) if len(places) > 1 else places[0]
         found = ufunc(*counts, **options)
         several = found if isinstance(found, tuple) else (found,)
         timed = [
-            given if given is not None else _as_times(x, t)
+            given if given is not None else _to_times(x, t)
             for x, t, given in zip(
                 several, results, [*outputs, *[None] * len(several)], strict=False
             )
@@ -88,7 +89,7 @@ class TimeUfunc:
 
     def _select_ufunc(self, inputs):
         """Returns (signature, ufunc) for these inputs: the first signature with exactly these types,
-        otherwise the first to whose types they can be converted."""
+        otherwise the first signature to which they can be converted."""
         for fits in (lambda a, b: a == b, np.can_cast):
             for signature, ufunc in self._parts:
                 if all(fits(x.dtype, t) for x, t in zip(inputs, _dtypes(signature), strict=False)):
@@ -97,7 +98,7 @@ class TimeUfunc:
         raise TypeError(f"{self.__name__} takes {'; '.join(self.types)}: not ({given})")
 
 
-def _element(t):
+def _element_type(t):
     return t.dtype if isinstance(t, types.Array) else t
 
 
@@ -107,11 +108,11 @@ def _is_time(dtype):
 
 def _dtypes(signature):
     """Returns the list of NumPy dtypes of the inputs and the outputs."""
-    returned = () if signature.return_type is types.void else element.returned(signature)
-    return [_element(t).dtype for t in (*signature.args, *returned)]
+    returned = () if signature.return_type is types.void else element.returned_types(signature)
+    return [_element_type(t).dtype for t in (*signature.args, *returned)]
 
 
-def _as_counts(ufunc, x, dtype, is_output=False):
+def _to_counts(ufunc, x, dtype, is_output=False):
     """Converts an array of times to counts of the required unit; returns other arrays unchanged."""
     if not _is_time(dtype):
         return x
@@ -122,7 +123,7 @@ def _as_counts(ufunc, x, dtype, is_output=False):
     return x.view(np.int64)
 
 
-def _as_times(x, dtype):
+def _to_times(x, dtype):
     return x.view(dtype) if _is_time(dtype) else x
 
 
@@ -134,17 +135,17 @@ def _stored_type(t):
     return types.Tuple(map(_stored_type, t.types)) if isinstance(t, types.Tuple) else t
 
 
-def _counts(signature):
+def _count_signature(signature):
     return Signature(_stored_type(signature.return_type), map(_stored_type, signature.args))
 
 
-def _of_counts(function, signature):
-    """Returns a device function that calls `function` with int64 counts instead of times. The device function
-    converts nothing, because a time is its count in C++."""
+def _function_of_counts(function, signature):
+    """Returns a device function that calls `function` with int64 counts instead of times. No conversion is
+    needed, because C++ represents a time by its count."""
     name = f"{ascii_name(element.plain_name(function))}_of_times"
     names = [f"x{k}" for k in range(len(signature.args))]
     give = "" if signature.return_type is types.void else "return "
     text = linemap.consecutive_text(f"{give}{name}({', '.join(names)});", function.name)
-    scope = Scope({name: element.typed(function, signature)})
+    scope = Scope({name: element.typed_function(function, signature)})
     definition = Definition(function.name, names, text, scope, module=function.__module__)
     return DeviceFunction(definition, (), function.options, function._py_func)

@@ -26,7 +26,7 @@ def test_numpy_functions_dispatch_to_device_versions():
 
 def test_every_function_namespace_loads():
     for namespace in dispatch.MODULES:
-        dispatch.load(namespace)
+        dispatch.load_namespace(namespace)
     assert all(callable(function) for function in _core.array_functions.values())
 
 
@@ -34,7 +34,7 @@ def test_documentation_lists_every_supported_function():
     """The table of docs/guide/numpy.md lists exactly the implemented functions; functions of newer
     NumPy releases may be missing here."""
     for namespace in dispatch.MODULES:
-        dispatch.load(namespace)
+        dispatch.load_namespace(namespace)
     table = (ROOT / "docs/guide/numpy.md").read_text().partition("<!-- the functions -->")[2]
     table = table.partition("<!-- to here -->")[0]
     shown = {name for words in re.findall(r"`([^`]*)`", table) for name in words.split()}

@@ -142,7 +142,7 @@ def test_fancy_indexing_supports_every_element_size(dtype):
 def test_gather_uses_16_byte_accesses(monkeypatch):
     """Rows are copied in units of 16 bytes if their alignment allows it."""
     words = []
-    real = gather._kernel
+    real = gather._gather_kernel
     monkeypatch.setattr(gather, "_kernel", lambda *key: words.append(key[:3]) or real(*key))
     host = np.arange(96, dtype="f4").reshape(4, 24)
     d = cuda.to_device(host)

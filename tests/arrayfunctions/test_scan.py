@@ -84,7 +84,7 @@ def test_scan_of_many_columns_matches_serial_scan():
 def small_scan_pipelines(driver_kind, reduction_limits, scan_steps):
     """Lets three blocks scan rows of a few thousand elements in a pipeline, with small tiles, so
     that there are many look-back windows."""
-    if driver_kind != "sim" and not reduceloops.pipelines():
+    if driver_kind != "sim" and not reduceloops.pipeline_blocks():
         pytest.skip("needs bulk copies: compute capability 9.0")
     reduction_limits(PIPELINES=3, PIPELINE_THREADS=32, PIPELINE_TURNS=1)
     return scan_steps

@@ -65,7 +65,7 @@ def dask_protocol():
     protocol = pytest.importorskip("distributed.protocol")
     from numbalite.ndarray import serialize
 
-    serialize.register()
+    serialize.register_serializers()
     return protocol
 
 
@@ -112,7 +112,7 @@ def test_dask_sizeof_returns_nbytes():
     sizeof = pytest.importorskip("dask.sizeof").sizeof
     from numbalite.ndarray import serialize
 
-    serialize.register()
+    serialize.register_serializers()
     assert sizeof(cuda.to_device(np.zeros(1000))) == 8000
 
 

@@ -75,6 +75,6 @@ def test_the_editor_declares_all_names_of_sources():
         "math",
         "cpu",
     }:  # a .cu file of numbalite has no host function
-        assert f'#include "../{devicelib.header(part)}"' in text, part
+        assert f'#include "../{devicelib.header_name(part)}"' in text, part
     for name in (*devicelib._MATH_INTEGER, *devicelib._MATH_MIXED):
         assert re.search(rf"\({name}[,)]", text), name

@@ -77,7 +77,7 @@ def fuzz_layout(data):
     """Layouts of generalized ufuncs: NumPy accepts every signature that numbalite accepts, unless a reason is
     listed."""
     text = Source(data).text(LAYOUT_TOKENS)
-    made, problem = call_or_exception(gusignature.parse, text)
+    made, problem = call_or_exception(gusignature.parse_layout, text)
     assert made is not None or str(problem)
 
 
@@ -97,7 +97,7 @@ def fuzz_code(data):
     text = s.text(CODE_TOKENS, 120)
     tokens = scanner.tokenize(text)
     assert "".join(t.text for t in tokens).strip() or not text.strip() or True
-    for question in (scanner.strip, scanner.scan, scanner.functions, scanner.parameter_lists, scanner.has_kernel, scanner.broken_string,
+    for question in (scanner.blank_comments, scanner.scan_source, scanner.functions, scanner.parameter_lists, scanner.has_kernel, scanner.find_broken_string,
                      freenames.free_names, translation.translate, hostlog.texts_by_line, hostlog.messages):  # fmt: skip
         call_or_exception(question, text)
     call_or_exception(lambda: translation.translate(text, spared=divisions.unmarked_macros([text])))

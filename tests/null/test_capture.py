@@ -17,9 +17,9 @@ from numbalite.cxx.capture import (
     ascii_name,
     capture,
     check_parameters,
-    constant,
     constant_array,
-    literal,
+    constant_definition,
+    literal_text,
     members,
     scope_of,
 )
@@ -59,13 +59,13 @@ def capture_names(source, parameters=(), **values):
     ],
 )
 def test_literals_are_written_in_cpp(value, ctype, text):
-    assert literal(value) == (ctype, text)
+    assert literal_text(value) == (ctype, text)
 
 
 @pytest.mark.parametrize("value", [0.1, 1 / 3, 1e-45, 3.4e38, 16777217.0, -0.0])
 def test_float32_constants_are_exact(value):
     value = np.float32(value)
-    text = literal(value)[1]
+    text = literal_text(value)[1]
     assert np.float32(text.rstrip("f")).view("u4") == value.view("u4")
 
 
@@ -82,7 +82,7 @@ def test_captured_values_are_grouped_by_kind():
     assert found.constants == {"N": 16, "x": 0.5, "flag": True, "z": 1j, "c": 2}
     assert list(found.arrays) == ["table"] and found.array_bytes == 48
     assert found.types == {"real": types.float32, "T": types.int32}
-    assert constant("c", Colour.red) == "constexpr int c = 2;\n"
+    assert constant_definition("c", Colour.red) == "constexpr int c = 2;\n"
     table[1, 2] = -1
     assert found.arrays["table"][1, 2] == 5, "a snapshot"
 
@@ -151,7 +151,7 @@ def test_members_of_modules_and_enumerations_are_captured():
     add_members(found, used)
     assert found.constants["colour_RED"] == found.constants["colour_RED_value"] == 3
     assert found.arrays.keys() == {"lib_table"}
-    frozen = scope.freeze(names)
+    frozen = scope.frozen_copy(names)
     assert not frozen.locals
     frozen.locals["math.pi"] = 3
     assert frozen.member(["math", "pi", "x"]) == (3, 2)
@@ -168,7 +168,7 @@ def test_members_of_modules_and_enumerations_are_captured():
 )
 def test_tuples_and_times_become_constants(value, text):
     assert capture_names("x = k;", k=value).constants == {"k": value} or value != value
-    assert constant("k", value) == text
+    assert constant_definition("k", value) == text
 
 
 @pytest.mark.parametrize(
@@ -318,6 +318,6 @@ def test_scope_uses_current_values_of_loop_variables():
 
 def test_freeze_copies_the_values():
     values = {"N": 3, "M": 4}
-    frozen = Scope({}, values).freeze(["N", "missing"])
+    frozen = Scope({}, values).frozen_copy(["N", "missing"])
     values["N"] = 5
     assert frozen.find("N") == (True, 3) and frozen.find("M") == (False, None)

@@ -23,9 +23,9 @@ def test_grid_sync_is_detected(body):
         #define SYNC(g) g.sync()
         template <class G> __device__ void wait_for(const G &any_group) {{ any_group.sync(); }}
         __global__ void k(int *x) {{ {body} }}"""
-    assert cooperative.waits(text, "k")
+    assert cooperative.waits_for_grid(text, "k")
     if "wait_for" not in body and "SYNC" not in body:
-        assert cooperative.waits(body)
+        assert cooperative.waits_for_grid(body)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,6 @@ def test_grid_sync_is_detected(body):
 )
 def test_kernels_without_grid_sync_are_not_cooperative(body):
     other = "__global__ void waits() { cg::this_grid().sync(); }\n"
-    assert not cooperative.waits(f"{other}__global__ void k(int *x) {{ {body} }}", "k")
-    assert not cooperative.waits(body)
-    assert cooperative.waits(f"{other}__global__ void k(int *x) {{ {body} }}", "waits")
+    assert not cooperative.waits_for_grid(f"{other}__global__ void k(int *x) {{ {body} }}", "k")
+    assert not cooperative.waits_for_grid(body)
+    assert cooperative.waits_for_grid(f"{other}__global__ void k(int *x) {{ {body} }}", "waits")

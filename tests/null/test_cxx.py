@@ -29,7 +29,7 @@ def test_cpp_source_is_split_into_tokens():
 
 def test_strip_keeps_line_numbers():
     source = 'int a; // __global__\n#define X "y"\n/* two\nlines */ char c = \'"\'; int b;\n'
-    stripped = scanner.strip(source)
+    stripped = scanner.blank_comments(source)
     assert stripped.count("\n") == source.count("\n") and "X" not in stripped
     assert stripped.split() == ["int", "a;", "char", "c", "=", ";", "int", "b;"]
 
@@ -37,10 +37,10 @@ def test_strip_keeps_line_numbers():
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=60) | st.text("ab{}()[]<>;,:*&\"'\\/#\n __global__=.", max_size=60))
 def test_scanner_accepts_arbitrary_text(source):
-    scanner.scan(source)
-    scanner.strip(source)
+    scanner.scan_source(source)
+    scanner.blank_comments(source)
     scanner.functions(source)
-    scanner.broken_string(source)
+    scanner.find_broken_string(source)
     free_names(source)
 
 
@@ -77,7 +77,7 @@ KERNELS = [
 
 @pytest.mark.parametrize("source, name, parameters", KERNELS)
 def test_kernel_definitions_are_found(source, name, parameters):
-    (kernel,), _ = scanner.scan(source)
+    (kernel,), _ = scanner.scan_source(source)
     assert (kernel.name, kernel.parameters) == (name, parameters)
     assert not kernel.template and not kernel.conditional and kernel.returns_void
 
@@ -88,7 +88,9 @@ def test_kernel_definitions_are_found(source, name, parameters):
      "template <typename T = array<float, 2>>", "template <class T> requires (sizeof(T) == 4)"],
 )  # fmt: skip
 def test_template_kernels_are_found(head):
-    (kernel,), _ = scanner.scan(f"{head}\n__global__ void saxpy(T a, const T* x, U... rest) {{}}")
+    (kernel,), _ = scanner.scan_source(
+        f"{head}\n__global__ void saxpy(T a, const T* x, U... rest) {{}}"
+    )
     assert kernel.name == "saxpy" and kernel.template and kernel.line == 1
     assert kernel.parameters == ("a", "x", "")
 
@@ -101,31 +103,31 @@ def test_sources_without_a_kernel():
     #define KERNEL __global__ void e() {}
     __device__ void f() { int __global = 0; }
     """
-    assert scanner.scan(source)[0] == [] and not scanner.has_kernel(source)
+    assert scanner.scan_source(source)[0] == [] and not scanner.has_kernel(source)
     assert scanner.has_kernel("__global__ void k() {}")
 
 
 def test_kernel_declarations_are_not_kernels():
     source = "extern __global__ void a(int*); __global__ void b(int*); __global__ void b(int*) {}"
-    assert [k.name for k in scanner.scan(source)[0]] == ["b"]
+    assert [k.name for k in scanner.scan_source(source)[0]] == ["b"]
 
 
 def test_prototypes_and_specializations_are_one_kernel():
     source = """__global__ void k(float*); __global__ void k(float* x) {}
     template <class T> __global__ void t(T* x);
     template <> __global__ void t<float>(float* x) {}"""
-    kernels, _ = scanner.scan(source)
+    kernels, _ = scanner.scan_source(source)
     assert [k.name for k in kernels] == ["k", "t"]
 
 
 def test_conditional_kernels_are_marked_except_in_include_guards():
     source = "#ifndef A_H\n#define A_H\n__global__ void a() {}\n#if X\n__global__ void b() {}\n#endif\n#endif"
-    kernels, _ = scanner.scan(source)
+    kernels, _ = scanner.scan_source(source)
     assert [(k.name, k.conditional) for k in kernels] == [("a", False), ("b", True)]
 
 
 def test_scanner_marks_kernels_with_a_return_type():
-    (kernel,), _ = scanner.scan("__global__ int k(float* x) { return 1; }")
+    (kernel,), _ = scanner.scan_source("__global__ int k(float* x) { return 1; }")
     assert not kernel.returns_void
 
 
@@ -153,7 +155,7 @@ def test_scanner_marks_kernels_with_a_return_type():
     ],
 )
 def test_device_variables_are_found(source, names):
-    assert [v.name for v in scanner.scan(source)[1]] == names
+    assert [v.name for v in scanner.scan_source(source)[1]] == names
 
 
 def test_device_functions_are_found():
@@ -169,13 +171,15 @@ def test_function_names_and_calls_are_found():
     __global__ void indirect() { a::outer(); }
     __global__ void none() { /* this_grid */ none(); }"""
     words = {"this_grid"}
-    found = [k for k in ("direct<float>", "indirect", "none") if scanner.mentions(source, k, words)]
+    found = [
+        k for k in ("direct<float>", "indirect", "none") if scanner.uses_names(source, k, words)
+    ]
     assert found == ["direct<float>", "indirect"]
 
 
 def test_unterminated_string_line_is_found():
-    assert scanner.broken_string('a;\nprintf("hi\n");') == 1
-    assert scanner.broken_string(r'printf("hi\n"); R"(two' + "\n" + 'lines)"') is None
+    assert scanner.find_broken_string('a;\nprintf("hi\n");') == 1
+    assert scanner.find_broken_string(r'printf("hi\n"); R"(two' + "\n" + 'lines)"') is None
 
 
 # --- free names ----------------------------------------------------------------------------------------
@@ -258,7 +262,7 @@ def test_usable_names_of_a_function_are_found():
     """
     used = {"one": "abc", "two": "bcd"}
     for kernel, names in used.items():
-        found = scanner.reachable(text, kernel)
+        found = scanner.reachable_names(text, kernel)
         assert [n for n in "abcd" if found.count(n) > 1] == list(names), kernel
 
 
@@ -311,6 +315,6 @@ def test_tokens_cover_random_text(seed):
 def test_megabytes_are_read_in_linear_time(piece):
     def make_scan(count):
         text = piece * count
-        return lambda: scanner.scan(text)
+        return lambda: scanner.scan_source(text)
 
     assert grows_linearly(make_scan, 125_000 // len(piece), 1_000_000 // len(piece))

@@ -21,10 +21,10 @@ def test_plain_sources_get_no_prologue():
 def test_every_name_is_declared_in_its_header():
     for name, part in devicelib.PARTS.items():
         assert devicelib.parts_for({name}) == [part]
-        text = (CUDA_SRC / devicelib.header(part)).read_text()
+        text = (CUDA_SRC / devicelib.header_name(part)).read_text()
         if part == "math":
             for header in ("math_base", "math_constants"):
-                text += (CUDA_SRC / devicelib.header(header)).read_text()
+                text += (CUDA_SRC / devicelib.header_name(header)).read_text()
         elsewhere = name.endswith(("half2", "4_16a"))  # names of cuda_fp16.h, or built by a macro
         assert re.search(rf"\b{name}\b", text) or elsewhere
 
@@ -35,8 +35,8 @@ def test_headers_are_included_in_a_fixed_order():
 
 
 def test_prologue_declares_the_named_math_functions():
-    assert devicelib.prologue(set()) == '#include "numbalite.cuh"\n'
-    lines = devicelib.prologue({"sin", "max", "complex", "x"}).splitlines()
+    assert devicelib.prologue_text(set()) == '#include "numbalite.cuh"\n'
+    lines = devicelib.prologue_text({"sin", "max", "complex", "x"}).splitlines()
     assert lines == [
         '#include "numbalite.cuh"',
         '#include "numbalite/math_base.cuh"',
@@ -46,8 +46,8 @@ def test_prologue_declares_the_named_math_functions():
 
 
 def test_math_header_declares_all_prologue_functions():
-    text = (CUDA_SRC / devicelib.header("math")).read_text()
-    everything = devicelib.prologue(
+    text = (CUDA_SRC / devicelib.header_name("math")).read_text()
+    everything = devicelib.prologue_text(
         {name for name, part in devicelib.PARTS.items() if part == "math"}
     )
     made = re.findall(r"NUMBALITE_MATH_\w+\(\w+(?:, \w+)?\)", everything)
@@ -68,7 +68,7 @@ def test_toolkit_headers_replace_library_headers():
 
 def test_every_library_header_exists():
     for part in {*devicelib.ORDER, "layout", "describe", "check", "array", "index", "random_init"}:
-        assert (CUDA_SRC / devicelib.header(part)).is_file()
+        assert (CUDA_SRC / devicelib.header_name(part)).is_file()
     assert (CUDA_SRC / devicelib.HEAD).is_file()
 
 
@@ -180,7 +180,7 @@ def test_trap_record_is_decoded():
 
 
 def test_fault_record_layout_matches_the_device_struct():
-    text = (CUDA_SRC / devicelib.header("check")).read_text()
+    text = (CUDA_SRC / devicelib.header_name("check")).read_text()
     declared = re.search(r"struct fault_record \{(.*?)\n\};", text, re.S)[1]
     declared = re.sub(r"/\*.*?\*/", "", declared)
     sizes = {"int": "i", "unsigned": "I", "int64": "q", "uint64": "Q", "char": "s"}

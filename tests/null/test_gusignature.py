@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numbalite.errors import SignatureError
-from numbalite.ufuncs.gusignature import Dimension, parse
+from numbalite.ufuncs.gusignature import Dimension, parse_layout
 
 oracle = pytest.importorskip("numpy._core._umath_tests").test_signature
 
@@ -22,7 +22,7 @@ def parse_as_numpy(text):
 
 
 def parse_as_numbalite(text):
-    layout = parse(text)
+    layout = parse_layout(text)
     operands = layout.operands
     return (
         tuple(map(len, operands)),
@@ -52,11 +52,11 @@ def parse_as_numbalite(text):
 )
 def test_gufunc_layouts_parse_as_in_numpy(text):
     assert parse_as_numbalite(text) == parse_as_numpy(text)
-    assert parse(str(parse(text))) == parse(text)
+    assert parse_layout(str(parse_layout(text))) == parse_layout(text)
 
 
 def test_layout_is_parsed():
-    layout = parse(" ( m , 3 ) , (n?) -> ( ) , (m)")
+    layout = parse_layout(" ( m , 3 ) , (n?) -> ( ) , (m)")
     assert layout.dimensions == (
         Dimension("m", -1, False),
         Dimension("3", 3, False),
@@ -64,8 +64,8 @@ def test_layout_is_parsed():
     )
     assert (layout.inputs, layout.outputs) == (((0, 1), (2,)), ((), (0,)))
     assert (layout.nin, layout.nout, str(layout)) == (2, 2, "(m,3),(n?)->(),(m)")
-    assert str(parse(np.matmul.signature)) == np.matmul.signature
-    assert parse("(i),(3)->(j,3)").unspecified == (2,)
+    assert str(parse_layout(np.matmul.signature)) == np.matmul.signature
+    assert parse_layout("(i),(3)->(j,3)").unspecified == (2,)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_layout_is_parsed():
 )
 def test_layout_errors_have_a_caret(text, message, column):
     with pytest.raises(SignatureError, match=message) as caught:
-        parse(text)
+        parse_layout(text)
     if column is not None:
         shown, caret = str(caught.value).split("\n")[-2:]
         assert shown == "  " + text
@@ -106,7 +106,7 @@ def test_layout_errors_have_a_caret(text, message, column):
 
 def test_layout_that_is_not_a_string_raises():
     with pytest.raises(TypeError, match="a layout is text"):
-        parse(3)
+        parse_layout(3)
 
 
 @settings(deadline=None, max_examples=300)
@@ -115,12 +115,12 @@ def test_layout_that_is_not_a_string_raises():
 def test_random_layout_text_parses_as_in_numpy(text):
     if text.count("->") != 1 or not all("(" in side for side in text.split("->")):
         with pytest.raises(SignatureError):
-            parse(text)
+            parse_layout(text)
         return
     try:
         expected = parse_as_numpy(text)
     except ValueError:
         with pytest.raises(SignatureError):
-            parse(text)
+            parse_layout(text)
     else:
         assert parse_as_numbalite(text) == expected

@@ -13,7 +13,7 @@ from numbalite.compilers.hints import explain, undefined_names
 from numbalite.cxx import linemap
 from numbalite.cxx.capture import Scope
 from numbalite.cxx.definition import Definition
-from numbalite.cxx.linemap import of_function, of_source
+from numbalite.cxx.linemap import function_text, source_text
 from numbalite.kernels import builder
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.options import Options
@@ -71,7 +71,7 @@ def test_position_of_a_body_is_its_source_line():
         x[i] = NEEDLE;
         """
 
-    text = of_function(needle_body)
+    text = function_text(needle_body)
     with open(__file__, encoding="utf-8") as file:
         line = position_of_needle(text, "NEEDLE")[1]
         assert "x[i] = NEEDLE" in file.read().split("\n")[line - 1]
@@ -95,13 +95,13 @@ def test_position_of_a_body_is_its_source_line():
 )
 def test_string_literals_of_every_form_are_located(tmp_path, body, line):
     names = define_in_file(tmp_path, f"def kernel(x):\n    {body}\n")
-    label, found = position_of_needle(of_function(names["kernel"]), "NEEDLE")
+    label, found = position_of_needle(function_text(names["kernel"]), "NEEDLE")
     assert found == line and label == str(tmp_path / "lesson.py")
 
 
 def test_body_of_a_notebook_cell_is_found():
     names = add_notebook_cell('# In [3]\ndef kernel(x):\n    """\n    NEEDLE;\n    """\n')
-    assert position_of_needle(of_function(names["kernel"]), "NEEDLE") == (
+    assert position_of_needle(function_text(names["kernel"]), "NEEDLE") == (
         "<ipython-input-3-abc>",
         4,
     )
@@ -119,8 +119,8 @@ def test_ipython_names_the_cell(monkeypatch):
     module.get_ipython = IPythonShell
     monkeypatch.setitem(sys.modules, "IPython", module)
     names = add_notebook_cell('def kernel(x):\n    "NEEDLE;"\n')
-    assert of_function(names["kernel"]).label == "Cell In[3]"
-    assert linemap.label_of("other.py") == "other.py"
+    assert function_text(names["kernel"]).label == "Cell In[3]"
+    assert linemap.file_label("other.py") == "other.py"
 
 
 def test_cells_with_ipython_syntax_are_located():
@@ -130,20 +130,20 @@ def test_cells_with_ipython_syntax_are_located():
     tree = ast.parse("\n\n" + text.split("\n", 2)[2])
     namespace = {"__name__": "__main__"}
     exec(compile(tree, name, "exec"), namespace)
-    assert position_of_needle(of_function(namespace["kernel"]), "NEEDLE") == (name, 5)
+    assert position_of_needle(function_text(namespace["kernel"]), "NEEDLE") == (name, 5)
 
 
 def test_body_from_exec_has_the_string_line():
     namespace = {"identity": source_identity}
     exec('\n@identity()\ndef kernel(x):\n    """\n    NEEDLE;\n    """\n', namespace)
-    assert position_of_needle(of_function(namespace["kernel"]), "NEEDLE") == ("<string>", 5)
+    assert position_of_needle(function_text(namespace["kernel"]), "NEEDLE") == ("<string>", 5)
 
 
 def test_body_is_read_from_the_imported_function(tmp_path):
     names = define_in_file(tmp_path, 'def kernel(x):\n    "one;"\n')
     (tmp_path / "lesson.py").write_text('def kernel(x):\n    "two;"\n')
     linecache.clearcache()
-    assert of_function(names["kernel"]).value == "one;"
+    assert function_text(names["kernel"]).value == "one;"
 
 
 def test_functions_of_one_name_have_their_own_lines():
@@ -160,8 +160,8 @@ def test_functions_of_one_name_have_their_own_lines():
         return two_branches
 
     assert (
-        of_function(make_kernel(True)).value == "one;"
-        and of_function(make_kernel(False)).value == "two;"
+        function_text(make_kernel(True)).value == "one;"
+        and function_text(make_kernel(False)).value == "two;"
     )
 
 
@@ -190,7 +190,7 @@ def test_bodies_that_are_not_one_string_raise(tmp_path, body, with_source):
         if body == '"one"\n    "two"':
             return  # Python itself drops the second string
     with pytest.raises(TypeError) as caught:
-        of_function(kernel)
+        function_text(kernel)
     message = str(caught.value)
     assert "kernel: the body of a kernel is one string of CUDA C++" in message
     assert "@cuda.jit\n    def kernel(x):\n" in message
@@ -201,7 +201,7 @@ def test_bodies_that_are_not_one_string_raise(tmp_path, body, with_source):
 @pytest.mark.parametrize("what", [lambda x: x, len, 3, int, None])
 def test_invalid_functions_raise(what):
     with pytest.raises(TypeError, match="function whose body is a string"):
-        of_function(what)
+        function_text(what)
 
 
 # --- strings -------------------------------------------------------------------------------------------
@@ -225,13 +225,13 @@ def line_with_needle(needle, after="CODE = r"):
 
 
 def test_a_string_is_found_in_the_callers_file():
-    text = of_source(CODE, "k", calling_frame())
+    text = source_text(CODE, "k", calling_frame())
     assert text.label == __file__ and text.lines[2] == line_with_needle("NEEDLE")
 
 
 @pytest.mark.parametrize("change", [textwrap.dedent, str.strip, str.lstrip, lambda s: s + "\n"])
 def test_stripped_source_string_is_located(change):
-    text = of_source(change(CODE), "k", calling_frame())
+    text = source_text(change(CODE), "k", calling_frame())
     assert text.label == __file__ and position_of_needle(text, "NEEDLE")[1] == line_with_needle(
         "NEEDLE"
     )
@@ -239,10 +239,10 @@ def test_stripped_source_string_is_located(change):
 
 
 def test_other_strings_have_the_name_of_the_kernel():
-    text = of_source(CODE.replace("NEEDLE", "2") + "//", "k<float>", calling_frame())
+    text = source_text(CODE.replace("NEEDLE", "2") + "//", "k<float>", calling_frame())
     assert text.label == "<source of k<float>>" and text.lines[:3] == (1, 2, 3)
-    assert of_source("", "k", calling_frame()).label == "<source of k>"
-    assert of_source(CODE, "k").label == "<source of k>"
+    assert source_text("", "k", calling_frame()).label == "<source of k>"
+    assert source_text(CODE, "k").label == "<source of k>"
 
 
 # --- what is generated ---------------------------------------------------------------------------------

@@ -88,28 +88,34 @@ def test_invalid_arguments_of_guvectorize_raise():
 
 def test_element_functions_accept_every_form():
     made = element.element_function(times_k)
-    assert element.from_body(made) and element.arity(made) == 1 and made.name == "times_k"
+    assert (
+        element.is_from_body(made) and element.parameter_count(made) == 1 and made.name == "times_k"
+    )
     assert element.element_function(made) is made
     local = 3
     made = element.element_function(source="local * x + K * y", args="x, y")
     taken = made.definition.capture()
-    assert taken.constants == {"local": local, "K": K} and element.arity(made) == 2
+    assert taken.constants == {"local": local, "K": K} and element.parameter_count(made) == 2
     made = element.element_function(
         source="float helper(float x) { return x; }\n"
         "template <class T> T f(T x, T y = {}) { return helper(x); }"
     )
-    assert made.name == "f" and element.arity(made) == 2 and not element.from_body(made)
+    assert (
+        made.name == "f" and element.parameter_count(made) == 2 and not element.is_from_body(made)
+    )
     made = element.element_function(
         source="int f(int x); int f(int x, int y) { return x; }", name="f"
     )
-    assert element.arity(made) == 2
+    assert element.parameter_count(made) == 2
     made = element.element_function(
         source="int f(int x) { return x; } int f(int x, int y) { return x; }", name="f<int>"
     )
-    assert element.arity(made) is None and element.plain_name(made) == "f"
+    assert element.parameter_count(made) is None and element.plain_name(made) == "f"
     signature = types.float32(types.float32)
-    assert element.typed(element.element_function(times_k), signature).signatures == (signature,)
-    assert_refused(errors.SignatureError, "2 parameters", lambda: element.typed(
+    assert element.typed_function(element.element_function(times_k), signature).signatures == (
+        signature,
+    )
+    assert_refused(errors.SignatureError, "2 parameters", lambda: element.typed_function(
         element.element_function(copy_first), signature))  # fmt: skip
 
 

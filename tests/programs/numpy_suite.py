@@ -211,7 +211,7 @@ def replace_numpy_functions():
     from numbalite.ndarray import dispatch
 
     for namespace in dispatch.MODULES:
-        dispatch.load(namespace)
+        dispatch.load_namespace(namespace)
     for namespace in NAMESPACES:
         module = sys.modules[namespace]
         for name, function in list(vars(module).items()):

@@ -303,7 +303,9 @@ def _call_texts(target):
         exec(compile(text, name, "exec"), scope)
         python = definition_of(scope["nl_test"])
         try:
-            made = context.Session(definition_of, PythonDefinition).instance(python, args)
+            made = context.CompilationContext(definition_of, PythonDefinition).instance(
+                python, args
+            )
         except (TranslationError, Problem):
             continue
         if made.is_finished:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from numbalite import cuda
-from numbalite.cxx.advice import advice
+from numbalite.cxx.advice import find_advice
 from numbalite.errors import KernelWarning
 
 KERNEL = "__global__ void twice(float* x) { x[threadIdx.x] *= 2; }\n"
@@ -26,13 +26,13 @@ OTHERS = [
 
 @pytest.mark.parametrize("main", MAINS)
 def test_main_function_in_a_source_warns(main):
-    ((_, sentence),) = advice(KERNEL + main)
+    ((_, sentence),) = find_advice(KERNEL + main)
     assert sentence.startswith("main is not called: Python launches the kernels")
 
 
 @pytest.mark.parametrize("text", OTHERS)
 def test_functions_with_other_names_do_not_warn(text):
-    assert not list(advice(KERNEL + text))
+    assert not list(find_advice(KERNEL + text))
 
 
 def test_main_function_warning_has_the_programs_line():
@@ -67,13 +67,13 @@ APART = [
 
 @pytest.mark.parametrize("text", SAME)
 def test_two_dynamic_shared_arrays_of_a_kernel_warn(text):
-    ((_, sentence),) = advice(text)
+    ((_, sentence),) = find_advice(text)
     assert sentence.startswith("a and b are the same memory: every extern __shared__ array begins")
 
 
 @pytest.mark.parametrize("text", APART)
 def test_dynamic_shared_arrays_of_several_kernels_do_not_warn(text):
-    assert not list(advice(text))
+    assert not list(find_advice(text))
 
 
 def test_two_dynamic_shared_arrays_of_a_body_warn():

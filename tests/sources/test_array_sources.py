@@ -8,7 +8,7 @@ from numbalite.compilers import templates
 from numbalite.functions import reductions
 from numbalite.ndarray import batchcopy, gather
 from numbalite.ufuncs import element, mapped
-from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.protocols import cuda_ufunc_for
 
 HEAD = '#include "numbalite.cuh"\nusing namespace numbalite;\n'
 
@@ -21,7 +21,7 @@ def test_copy_and_index_kernels_compile(compile_with_nvrtc, toolkit_options, arc
     result = compile_with_nvrtc(HEAD + templates.fill("transpose"), arch, toolkit_options, names)
     assert result.status == 0, result.log
     for count, name in (2, "join<uint8, 1>"), (16, "join<complex128, 4>"), (32, "join<int8, 3>"):
-        result = compile_with_nvrtc(HEAD + batchcopy.source(count), arch, toolkit_options, [name])
+        result = compile_with_nvrtc(HEAD + batchcopy.kernel_source(count), arch, toolkit_options, [name])
         assert result.status == 0, result.log
     names = ["gather<uint32, int32, 1, 0, false, 1>", "gather<complex128, int64, 3, 2, true, 4>"]
     for count in (1, 3):
@@ -37,11 +37,11 @@ def test_map_reduce_kernels_compile(compile_with_nvrtc, toolkit_options, lanes):
     function = element.element_function(source="x * y + n", args="x, y, n", name="made")
     f4, f8 = types.float32, types.float64
     signature = types.Signature(f8, (f4, f8, types.int64))
-    fold = mapped.MapReduce(function, signature, counterpart(np.add), np.dtype("f8"))
+    fold = mapped.MapReduce(function, signature, cuda_ufunc_for(np.add), np.dtype("f8"))
     stored = np.dtype("f2"), np.dtype("f8"), np.dtype("i8")
     for dims, width, kind in ((1, 2, "array"), (3, 1, "same"), (3, 0, "array")):
-        form = mapped.Form(lanes, False, dims, width, (kind, "value", "place"), stored)
-        builder, _ = fold.generated(form)
+        form = mapped.KernelForm(lanes, False, dims, width, (kind, "value", "place"), stored)
+        builder, _ = fold.generate_kernel(form)
         result = compile_with_nvrtc(builder.finish(), 90, toolkit_options)
         assert result.status == 0, result.log
 
@@ -53,6 +53,6 @@ def test_exact_dot_product_kernels_compile(compile_with_nvrtc, arch, code):
     dtype = np.dtype(code)
     fold = reductions.sum_of_products(dtype, "a * b")
     for width, lanes in ((16 // dtype.itemsize, 32), (1, 4), (0, 32)):
-        form = mapped.Form(lanes, False, 1, width, ("array", "array"), (dtype, dtype))
-        result = compile_with_nvrtc(fold.generated(form)[0].finish(), arch)
+        form = mapped.KernelForm(lanes, False, 1, width, ("array", "array"), (dtype, dtype))
+        result = compile_with_nvrtc(fold.generate_kernel(form)[0].finish(), arch)
         assert result.status == 0, result.log

@@ -11,7 +11,7 @@ from numbalite import types
 from numbalite.compilers import toolkit
 from numbalite.kernels import options
 from numbalite.ufuncs import element, gufuncloops
-from numbalite.ufuncs.gufuncloops import Fixed, Plan
+from numbalite.ufuncs.gufuncloops import FixedCore, GufuncPlan
 
 pytestmark = [needs_nvrtc, pytest.mark.usefixtures("own_cache")]
 
@@ -36,7 +36,7 @@ template <class T, layout L> __device__ void scale(T a, array<const T, 1, L> x, 
 
 
 def compiled_ptx(function, plan, target):
-    overload = gufuncloops.kernel(function, plan, options.parse({}, "guvectorize"))
+    overload = gufuncloops.plan_kernel(function, plan, options.parse({}, "guvectorize"))
     image = overload.images.compile(target)
     assert (image.data[:4] == b"\x7fELF") == (image.kind != "ptx")  # PTX for GPUs newer than NVRTC
     return (image.ptx or b"").decode()
@@ -44,20 +44,20 @@ def compiled_ptx(function, plan, target):
 
 def square_matrix_plan(name, layout="A"):
     t = types.Array(types.scalar(name), 2, layout)
-    return Plan((t, t, t), 2, (2, 2, 2))
+    return GufuncPlan((t, t, t), 2, (2, 2, 2))
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_gufunc_loops_of_every_schedule_compile(target):
     function = element.element_function(matmul)
     plan = square_matrix_plan("float32")
-    dense = Fixed((2, 2), "C", 16)
+    dense = FixedCore((2, 2), "C", 16)
     for change in (
         {}, {"dims": 2}, {"dims": 4, "wide": True}, {"dims": 8}, {"dims": 32, "wide": True},
         {"block": True, "threads": 128}, {"block": True, "threads": 64, "dims": 4, "wide": True},
         {"staged": 7, "loaded": 3}, {"staged": 4, "dims": 4, "wide": True}, {"staged": 2, "loaded": 2, "values": 1},
         {"values": 1}, {"fixed": (dense,) * 3}, {"fixed": (dense,) * 3, "values": 2, "dims": 2},
-        {"fixed": (Fixed((2, 3), "F", 8), Fixed((3, 1), "C", 4), Fixed((2, 1), "C", 2)), "wide": True},
+        {"fixed": (FixedCore((2, 3), "F", 8), FixedCore((3, 1), "C", 4), FixedCore((2, 1), "C", 2)), "wide": True},
     ):  # fmt: skip
         compiled_ptx(function, plan._replace(**change), target)
 
@@ -71,7 +71,7 @@ def test_gufuncs_of_every_dtype_compile(name):
     function = element.element_function(matmul)
     plan = square_matrix_plan("bool" if name == "boolean" else name)
     compiled_ptx(function, plan, TARGETS[1])
-    fixed = Fixed((2, 2), "C", min(16, 4 * size))
+    fixed = FixedCore((2, 2), "C", min(16, 4 * size))
     ptx = compiled_ptx(function, plan._replace(fixed=(fixed,) * 3), TARGETS[1])
     assert ".local" not in ptx
     ptx = compiled_ptx(function, plan._replace(staged=7, loaded=3), TARGETS[1])
@@ -81,7 +81,7 @@ def test_gufuncs_of_every_dtype_compile(name):
 @pytest.mark.parametrize("layout", "ACF")
 def test_gufuncs_load_small_matrices_into_registers(layout):
     order = "F" if layout == "F" else "C"
-    plan = square_matrix_plan("float32", layout)._replace(fixed=(Fixed((2, 2), order, 16),) * 3)
+    plan = square_matrix_plan("float32", layout)._replace(fixed=(FixedCore((2, 2), order, 16),) * 3)
     ptx = compiled_ptx(element.element_function(matmul), plan, TARGETS[1])
     assert len(re.findall(r"ld\.global\S*\.v4", ptx)) == 2
     assert len(re.findall(r"st\.global\S*\.v4", ptx)) == 1
@@ -96,5 +96,5 @@ def test_gufunc_sources_may_define_types():
     number, array = types.float64, types.float64[:]
     for t in (array, types.float64[::1]):
         for values in (0, 1):
-            plan = Plan((number, t, array), 2, (0, 1, 1), values=values)
+            plan = GufuncPlan((number, t, array), 2, (0, 1, 1), values=values)
             compiled_ptx(function, plan, TARGETS[1])

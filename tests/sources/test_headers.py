@@ -164,7 +164,7 @@ def test_all_headers_compile_for_the_simulator(host_compiler, debug):
 )
 def test_invalid_library_uses_do_not_compile(compile_with_nvrtc, body, message):
     needed = "".join(
-        f'#include "{devicelib.header(p)}"\n' for p in ("tuple", "groups", "math", "complex")
+        f'#include "{devicelib.header_name(p)}"\n' for p in ("tuple", "groups", "math", "complex")
     )
     needed += '#include "numbalite/atomics.cuh"\n'
     source = (

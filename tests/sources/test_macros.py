@@ -50,8 +50,12 @@ def nl_copy(nl_x, nl_y):
 
 def header_against(text):
     """Returns a header with a macro for each identifier of numbalite's part of a source."""
-    words = set(re.findall(r"\b(?!nl_|NUMBALITE|f\d_|k_|record_)[A-Za-z]\w*", scanner.strip(text)))
-    words = {word for word in words - NEEDED - scanner.KEYWORDS if not capture.may_be_macro(word)}
+    words = set(
+        re.findall(r"\b(?!nl_|NUMBALITE|f\d_|k_|record_)[A-Za-z]\w*", scanner.blank_comments(text))
+    )
+    words = {
+        word for word in words - NEEDED - scanner.KEYWORDS if not capture.may_be_macro_name(word)
+    }
     words |= set("C F any T N count index type value n".split())
     return "".join(f"#define {word} 1 +* 2\n" for word in sorted(words))
 
@@ -74,10 +78,10 @@ def test_ufuncs_compile_with_conflicting_macros(function, kind):
     loop = (F4, F4, F4, F4) if function is nl_both else (F4, types.int16, types.float64)
     stored = [types.SCALARS.index(t) + 1 for t in loop]
     stored.insert(2, cudaloops.BOOL)
-    plan = cudaloops.Plan(loop, 2, bytes(stored), kind, int(kind in ("tiled", "strided32")))
+    plan = cudaloops.UfuncPlan(loop, 2, bytes(stored), kind, int(kind in ("tiled", "strided32")))
     function = element.element_function(function)
     check_compiles_with_macros(
-        lambda options: cudaloops.kernel(function, plan, options).images.source, GPU
+        lambda options: cudaloops.plan_kernel(function, plan, options).images.source, GPU
     )
 
 
@@ -85,11 +89,11 @@ def test_ufuncs_compile_with_conflicting_macros(function, kind):
 @pytest.mark.parametrize("change", [{}, {"block": True, "threads": 64}, {"fixed": True}], ids=str)
 def test_gufuncs_compile_with_conflicting_macros(change):
     if "fixed" in change:
-        change = {"fixed": (gufuncloops.Fixed((4,), "C", 16),) * 2}
-    plan = gufuncloops.Plan((F4[::1], F4[:]), 1, (1, 1), **change)
+        change = {"fixed": (gufuncloops.FixedCore((4,), "C", 16),) * 2}
+    plan = gufuncloops.GufuncPlan((F4[::1], F4[:]), 1, (1, 1), **change)
     for function in (element.element_function(nl_copy), source_with_macros("nl_copy")):
         check_compiles_with_macros(
-            lambda o, f=function: gufuncloops.kernel(f, plan, o).images.source, GPU
+            lambda o, f=function: gufuncloops.plan_kernel(f, plan, o).images.source, GPU
         )
 
 
@@ -110,7 +114,7 @@ def test_reductions_compile_with_conflicting_macros(kind):
 
     def make_reduction_source(options):
         loops = reduceloops.Loops(lambda dtype: function, "total", options)
-        builder, made = loops.generated(kind, f4, f4, f4)
+        builder, made = loops.generate_kernel(kind, f4, f4, f4)
         return builder.source(made.definition, options, [f"nl_{kind}"])
 
     check_compiles_with_macros(make_reduction_source, GPU)
@@ -187,7 +191,7 @@ class SourceTaken(Exception):
 def test_cpu_loops_compile_with_conflicting_macros(monkeypatch, host_compiler):
     nl_sum_, nl_both_, nl_copy_ = map(element.element_function, (nl_sum, nl_both, nl_copy))
     both = signatures.signatures(["f4(f4, f4)", "f8(f8, i4)"])
-    arrays = signatures.signatures(["void(f4[::1], f4[:])"]), gusignature.parse("(n)->(n)")
+    arrays = signatures.signatures(["void(f4[::1], f4[:])"]), gusignature.parse_layout("(n)->(n)")
     for loops, *given in (
         (hostloops.ufunc_loops, nl_sum_, both),
         (hostloops.lazy_loop, nl_both_, (F4, types.int64), 2),

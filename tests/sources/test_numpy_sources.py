@@ -47,7 +47,7 @@ def table_source(table, nin_of):
         ]
     )
     words = set(re.findall(r"[A-Za-z_]\w*", body))
-    return devicelib.prologue(words) + "using namespace numbalite;\n" + body
+    return devicelib.prologue_text(words) + "using namespace numbalite;\n" + body
 
 
 @pytest.mark.cases(1)

@@ -55,7 +55,7 @@ def test_reductions_compile_for_oldest_and_newest_gpu(compile_with_nvrtc, sum_lo
         1, (compile_with_nvrtc.architectures[0], compile_with_nvrtc.architectures[-1])
     ):
         compile_reduction(
-            compile_with_nvrtc, sum_loops.generated(kind, f4, f4, f4)[0], arch, to="sm"
+            compile_with_nvrtc, sum_loops.generate_kernel(kind, f4, f4, f4)[0], arch, to="sm"
         )
 
 
@@ -71,13 +71,13 @@ def test_reductions_compile_for_oldest_and_newest_gpu(compile_with_nvrtc, sum_lo
 def test_last_block_reduction_kernels_compile(compile_with_nvrtc, sum_loops, kind, last):
     f4, f8, i4 = map(np.dtype, ("f4", "f8", "i4"))
     masked = kind == "strided8"
-    made = sum_loops.generated(kind, f4, f4, f4, masked, last=last)[0]
+    made = sum_loops.generate_kernel(kind, f4, f4, f4, masked, last=last)[0]
     for arch in draw_cases(
         1, (compile_with_nvrtc.architectures[0], compile_with_nvrtc.architectures[-1])
     ):
         compile_reduction(compile_with_nvrtc, made, arch, to="sm")
     compile_reduction(
-        compile_with_nvrtc, sum_loops.generated(kind, i4, f8, f4, masked, last=last)[0], 90
+        compile_with_nvrtc, sum_loops.generate_kernel(kind, i4, f8, f4, masked, last=last)[0], 90
     )
 
 
@@ -127,7 +127,7 @@ def test_all_widths_of_a_kind_compile_together(compile_with_nvrtc, kind):
 def test_pipelined_scan_kernels_compile(compile_with_nvrtc, sum_loops, code):
     """Bulk copies need compute capability 9.0."""
     dtype = np.dtype(code)
-    made = sum_loops.generated(f"pipelined_scan{16 // dtype.itemsize}", dtype, dtype, dtype)[0]
+    made = sum_loops.generate_kernel(f"pipelined_scan{16 // dtype.itemsize}", dtype, dtype, dtype)[0]
     for arch in (90, compile_with_nvrtc.architectures[-1]):
         compile_reduction(compile_with_nvrtc, made, arch, to="sm")
 
@@ -136,7 +136,7 @@ def test_pipelined_scan_kernels_compile(compile_with_nvrtc, sum_loops, code):
 @pytest.mark.parametrize("stored, result, vec", [("f4", "f4", 3), ("u1", "i8", 2), ("i2", "i2", 8)])
 def test_vectorized_scan_kernels_compile(compile_with_nvrtc, sum_loops, kind, stored, result, vec):
     stored, result = np.dtype(stored), np.dtype(result)
-    made = sum_loops.generated(f"scan_{kind}", stored, result, result, exclusive=True, vec=vec)[0]
+    made = sum_loops.generate_kernel(f"scan_{kind}", stored, result, result, exclusive=True, vec=vec)[0]
     compile_reduction(compile_with_nvrtc, made, 90)
 
 
@@ -155,23 +155,23 @@ def test_reduction_kernels_of_each_dtype_compile(compile_with_nvrtc, sum_loops, 
         "staged_columns",
         "narrow1",
     ):
-        compile_reduction(compile_with_nvrtc, sum_loops.generated(kind, dtype, dtype, dtype)[0], 90)
+        compile_reduction(compile_with_nvrtc, sum_loops.generate_kernel(kind, dtype, dtype, dtype)[0], 90)
     compile_reduction(
-        compile_with_nvrtc, sum_loops.generated("packed8", dtype, f8, np.dtype("i2"))[0], 90
+        compile_with_nvrtc, sum_loops.generate_kernel("packed8", dtype, f8, np.dtype("i2"))[0], 90
     )
-    compile_reduction(compile_with_nvrtc, sum_loops.generated("strided8", f8, dtype, dtype)[0], 90)
+    compile_reduction(compile_with_nvrtc, sum_loops.generate_kernel("strided8", f8, dtype, dtype)[0], 90)
     compile_reduction(
         compile_with_nvrtc,
-        sum_loops.generated(f"columns{16 // dtype.itemsize}", dtype, dtype, f8)[0],
+        sum_loops.generate_kernel(f"columns{16 // dtype.itemsize}", dtype, dtype, f8)[0],
         90,
     )
     compile_reduction(
         compile_with_nvrtc,
-        sum_loops.generated("serial", f8, dtype, dtype, masked=True, wide=True)[0],
+        sum_loops.generate_kernel("serial", f8, dtype, dtype, masked=True, wide=True)[0],
         90,
     )
     compile_reduction(
-        compile_with_nvrtc, sum_loops.generated("packed8", dtype, dtype, f8, cached=True)[0], 90
+        compile_with_nvrtc, sum_loops.generate_kernel("packed8", dtype, dtype, f8, cached=True)[0], 90
     )
 
 
@@ -216,10 +216,10 @@ def check_operation(nvrtc, name, code, arch):
     result = wide if name in ("sum", "prod", "mean", "nansum", "nanmean") else result
     loop = loops.loop_dtype
     for kind, last in ("packed8", "packed8"), ("columns1", ""), ("narrow1", "narrow1"):
-        made = loops.generated(kind, stored, loop, loop if last else result, last=last)[0]
+        made = loops.generate_kernel(kind, stored, loop, loop if last else result, last=last)[0]
         compile_reduction(nvrtc, made, arch)
     size = f'static_assert(sizeof(nl_function::value) <= {loop.itemsize}, "");\n'
-    made = loops.generated("packed8", stored, loop, result)[0]
+    made = loops.generate_kernel("packed8", stored, loop, result)[0]
     made.write_own(size)
     compile_reduction(nvrtc, made, arch)
 
@@ -229,7 +229,7 @@ def test_noncommutative_reductions_compile(compile_with_nvrtc):
     function = element.element_function(source="(a + b)", args="a, b", what="reduction")
     loops = reduceloops.Loops(lambda dtype: function, "total")
     for dtype in map(np.dtype, draw_cases(1, "bfD")):
-        made = loops.generated("packed8", dtype, dtype, dtype)[0]
+        made = loops.generate_kernel("packed8", dtype, dtype, dtype)[0]
         assert "commutes = false" in made.finish()
         compile_reduction(compile_with_nvrtc, made, 90)
 
@@ -240,11 +240,11 @@ def test_half_reductions_compile(compile_with_nvrtc, sum_loops, toolkit_options)
         dtype = np.dtype(other)
         for kinds in ((half, dtype, half), (dtype, half, dtype)):
             compile_reduction(
-                compile_with_nvrtc, sum_loops.generated("packed8", *kinds)[0], 90, toolkit_options
+                compile_with_nvrtc, sum_loops.generate_kernel("packed8", *kinds)[0], 90, toolkit_options
             )
     for kind in draw_cases(4, KINDS):
         compile_reduction(
-            compile_with_nvrtc, sum_loops.generated(kind, half, half, half)[0], 90, toolkit_options
+            compile_with_nvrtc, sum_loops.generate_kernel(kind, half, half, half)[0], 90, toolkit_options
         )
 
 
@@ -253,7 +253,7 @@ def test_unary_at_kernels_compile(compile_with_nvrtc, sum_loops):
     sum_loops = reduceloops.Loops(lambda dtype: function, "negated")
     f4 = np.dtype("f4")
     compile_reduction(
-        compile_with_nvrtc, sum_loops.generated("at_in_order", f4, f4, f4, unary=True)[0], 90
+        compile_with_nvrtc, sum_loops.generate_kernel("at_in_order", f4, f4, f4, unary=True)[0], 90
     )
 
 
@@ -266,12 +266,12 @@ def test_select_and_by_key_kernels_compile(compile_with_nvrtc, sum_loops):
     for kind in (*(f"select_{kind}" for kind in kinds), "reverse_rest"):
         for masked in (False, True) if kind.startswith("select_v") else (False,):
             compile_reduction(
-                compile_with_nvrtc, choosing.generated(kind, f4, f4, f4, masked)[0], 90
+                compile_with_nvrtc, choosing.generate_kernel(kind, f4, f4, f4, masked)[0], 90
             )
-    compile_reduction(compile_with_nvrtc, sum_loops.generated("by_key8", f4, f4, i8)[0], 90)
+    compile_reduction(compile_with_nvrtc, sum_loops.generate_kernel("by_key8", f4, f4, i8)[0], 90)
     latest = element.element_function(source="a.key > b.key ? a : b", args="a, b", what="scan")
     scanning = reduceloops.Loops(lambda dtype: latest, "latest")
     compile_reduction(
-        compile_with_nvrtc, scanning.generated("scan_tiles1x2", record, record, record)[0], 90
+        compile_with_nvrtc, scanning.generate_kernel("scan_tiles1x2", record, record, record)[0], 90
     )
-    compile_reduction(compile_with_nvrtc, scanning.generated("by_key1", i8, record, i8)[0], 90)
+    compile_reduction(compile_with_nvrtc, scanning.generate_kernel("by_key1", i8, record, i8)[0], 90)

@@ -28,9 +28,9 @@ def make_overload(loop, stored=None, kind="flat", dims=0, source="x + y", mask=F
     codes = [dtype_code(t.dtype) for t in loop] if stored is None else list(stored)
     if mask:
         codes.insert(2, cudaloops.BOOL)
-    plan = cudaloops.Plan(loop, 2, bytes(codes), kind, dims)
+    plan = cudaloops.UfuncPlan(loop, 2, bytes(codes), kind, dims)
     function = element.element_function(source=source, args="x, y", name="f")
-    return cudaloops.kernel(function, plan, Options()), plan
+    return cudaloops.plan_kernel(function, plan, Options()), plan
 
 
 CASES = {
@@ -109,7 +109,7 @@ def test_contiguous_loops_use_wide_accesses():
         ("i2 i2 i2", 8),
     ):
         text, plan = compile_to_ptx(loop)
-        assert cudaloops.per_thread(plan) == count, loop
+        assert cudaloops.elements_per_thread(plan) == count, loop
         loads = re.findall(r"ld\.global\.(v[248]\.[bfu]\d+)", text)
         stores = re.findall(r"st\.global\.(v[248]\.[bfu]\d+)", text)
         widths = [int(n[1]) * int(n.split(".")[1][1:]) for n in loads + stores]
@@ -123,7 +123,7 @@ def test_ufunc_loops_use_32_bit_indices_where_sufficient():
 
 def test_elements_per_thread_depend_on_element_size():
     def elements_per_thread(loop, stored=None, kind="flat"):
-        return cudaloops.per_thread(make_overload(loop, stored, kind, int(kind != "flat"))[1])
+        return cudaloops.elements_per_thread(make_overload(loop, stored, kind, int(kind != "flat"))[1])
 
     assert elements_per_thread("c16 c16 c16") == 1
     assert elements_per_thread("f8 f8 ?") == 4

@@ -31,11 +31,11 @@ def dtype_code_of(dtype):
 def compiled_ptx(dtype, kind, dims, architecture):
     """Returns the PTX of the kernel that copies elements, and the number of elements for each thread."""
     scalar = types.scalar(np.dtype(dtype))
-    plan = cudaloops.Plan((scalar, scalar), 1, bytes([dtype_code_of(dtype)] * 2), kind, dims)
+    plan = cudaloops.UfuncPlan((scalar, scalar), 1, bytes([dtype_code_of(dtype)] * 2), kind, dims)
     kernel = cast_ufunc(scalar)._compiled(plan)
     # An earlier test may have compiled this kernel while debugging was the default.
     source = kernel.images.source._replace(debug=False, opt=True)
-    return nvrtc.compile(source, architecture).ptx, cudaloops.per_thread(plan)
+    return nvrtc.compile(source, architecture).ptx, cudaloops.elements_per_thread(plan)
 
 
 def packed_divider(divisor):

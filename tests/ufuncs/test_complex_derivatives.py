@@ -198,5 +198,5 @@ def test_complex_derivatives_compile_for_gpus():
         made = numbalite.ufuncs.differentiation.Family.of(ufunc)
         gradients = made.gradients([np.dtype(C)] * ufunc.nin)
         (signature,) = gradients.signatures
-        overload = gradients._overload(gradients._shown(signature))
+        overload = gradients._overload(gradients._inspected_plan(signature))
         assert overload.images.compile(("cuda", 9, 0)).data

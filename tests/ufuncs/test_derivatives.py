@@ -451,5 +451,7 @@ def test_derivatives_compile_for_gpus(names, capability):
         .derivative(),
     ):
         (signature,) = ufunc.signatures
-        image = ufunc._overload(ufunc._shown(signature)).images.compile(("cuda", *capability))
+        image = ufunc._overload(ufunc._inspected_plan(signature)).images.compile(
+            ("cuda", *capability)
+        )
         assert image.data

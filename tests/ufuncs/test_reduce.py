@@ -235,7 +235,7 @@ def test_sums_of_unaligned_elements_match_numpy():
 
 def test_reductions_of_broadcast_views_match_numpy():
     device = cuda.to_device(random_values("q", (50, 1)))
-    spread = device._geometry((50, 300), (8, 0))
+    spread = device._view_with_layout((50, 300), (8, 0))
     assert cuda.reduce("a + b")(spread) == 300 * device.copy_to_host().sum()
 
 

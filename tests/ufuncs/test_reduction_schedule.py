@@ -59,7 +59,7 @@ def test_reduction_kernel_variants_of_each_kind():
         sizes = itemsize, max(itemsize, int(rng.choice([4, 8, 16, 24])))
         kept, reduced = random_geometry(rng, itemsize)
         kind, *_ = _core.reduction_schedule(kept, reduced, itemsize, 0, sizes[1], False, False)
-        image = reduceloops._variants(kind, "", *sizes)
+        image = reduceloops._kernel_variants(kind, "", *sizes)
         assert (kind, "") in image
         assert (("serial", "") in image) == kind.startswith(("columns", "serial"))
         assert images.setdefault(shared_properties(kind, sizes), image) == image
@@ -77,7 +77,7 @@ def test_scan_kernel_variants_of_each_kind():
         x = memory._view((rows, length), (length * itemsize, itemsize), np.dtype(f"V{itemsize}"))
         kind, _, _, _, vec, *_ = _core.scan_plan(x, x, 1, itemsize, b"")[0][-1]
         sizes = itemsize, vec * itemsize
-        image = reduceloops._variants(kind, "", *sizes, vec)
+        image = reduceloops._kernel_variants(kind, "", *sizes, vec)
         assert (kind, "") in image
         assert images.setdefault(shared_properties(kind, sizes, vec), image) == image
     assert max(map(len, images.values())) >= 3

@@ -135,7 +135,7 @@ def test_fitting_unsigned_indices_are_not_checked():
     for length, is_looked_at in ((256, False), (255, True)):
         d = cuda.to_device(np.zeros(length))
         places = cuda.to_device(np.array([7, 200, 7], np.uint8))
-        found = scatter.places_of(d.shape, places, 0)
+        found = scatter.flat_indices(d.shape, places, 0)
         assert (found.unchecked is not None) is is_looked_at
         np.add.at(d, places, 1)
         assert d.copy_to_host()[[7, 200]].tolist() == [2, 1]

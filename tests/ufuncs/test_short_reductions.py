@@ -9,7 +9,7 @@ import pytest
 from kit.sample import random_generator
 
 from numbalite import cuda, vectorize
-from numbalite.ufuncs.protocols import counterpart
+from numbalite.ufuncs.protocols import cuda_ufunc_for
 
 UFUNCS = {
     ufunc.__name__: ufunc
@@ -72,7 +72,7 @@ def check_results(found, expected, signs):
 def _supported_reductions():
     for name, ufunc in UFUNCS.items():
         try:
-            counterpart(ufunc)._only_binary("reduce")
+            cuda_ufunc_for(ufunc)._check_binary("reduce")
         except TypeError:
             continue
         yield name

@@ -43,9 +43,9 @@ class LikeNumpyUfunc(_core.Ufunc):
     def _compile(self, device, loop, stored, kind, dims):
         self.compiled.append((kind, dims))
         scalars = tuple(types.SCALARS[c - 1] for c in loop)
-        plan = cudaloops.Plan(scalars, self.nin, stored, kind, dims)
-        kernel = cudaloops.kernel(self.function, plan, Options()).load(device)
-        return kernel, cudaloops.BLOCK_THREADS, cudaloops.per_thread(plan)
+        plan = cudaloops.UfuncPlan(scalars, self.nin, stored, kind, dims)
+        kernel = cudaloops.plan_kernel(self.function, plan, Options()).load(device)
+        return kernel, cudaloops.BLOCK_THREADS, cudaloops.elements_per_thread(plan)
 
 
 @pytest.fixture(scope="module")

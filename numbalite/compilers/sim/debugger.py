@@ -115,7 +115,7 @@ def _whole_text(label, lines):
     linecache = sys.modules.get("linecache")
     for name in list(getattr(linecache, "cache", ())):
         if name.startswith("<") or "ipykernel" in name:
-            if linemap.label_of(name) == label:
+            if linemap.file_label(name) == label:
                 whole = linecache.getlines(name)
                 if len(whole) >= max(lines):
                     return "".join(whole)

@@ -37,7 +37,7 @@ def unmarked_macros(texts) -> frozenset | None:
     asked: set[str] = set()
     uses: dict[str, set] = {}
     for text in texts:
-        if _STRANGE.search(text) and _STRANGE.search(scanner.strip(text)):
+        if _STRANGE.search(text) and _STRANGE.search(scanner.blank_comments(text)):
             return None
         if "#" not in text:
             continue
@@ -87,7 +87,7 @@ def marker_line_without_marks(line: str, below: str) -> str:
     """Returns a compiler's marker line for a source line with marks, adapted to the line without
     marks."""
     tokens = scanner.tokenize(line)
-    for place, mark in edits(tokens, scanner.brackets(tokens)):
+    for place, mark in edits(tokens, scanner.match_brackets(tokens)):
         below = below[:place] + below[place + len(mark) :]
     return below
 

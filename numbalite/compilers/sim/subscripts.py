@@ -21,7 +21,7 @@ def names(source: str) -> str:
     """Returns the table, in the simulator's format: "@file" and "line name indices column column
     ..."."""
     tokens = scanner.tokenize(source)
-    partner = scanner.brackets(tokens)
+    partner = scanner.match_brackets(tokens)
     declared = set(_DECLARED.findall(source))
     starts = [0, *(match.end() for match in re.finditer("\n", source))]
     file, shift = "", 1

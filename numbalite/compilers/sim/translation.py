@@ -181,7 +181,7 @@ class _Translation:
         self.tokens = scanner.tokenize(text)
         self.edits = []  # (start, end, replacement)
         self.externs = {}  # name of extern shared memory -> (tokens of its type, source position)
-        self.partner = scanner.brackets(
+        self.partner = scanner.match_brackets(
             self.tokens
         )  # index of a bracket -> index of the matching bracket
         self.inside_function = inside_function  # bodies of macros are translated, too
@@ -702,7 +702,7 @@ class _Translation:
 
     def _templates(self):
         """Returns the set of unqualified names of kernels that are templates or overloaded."""
-        found = scanner.scan(self.text)[0]
+        found = scanner.scan_source(self.text)[0]
         return {
             scanner.last_name(k.name.partition("(")[0])
             for k in found
