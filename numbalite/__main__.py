@@ -237,7 +237,7 @@ def _headers():
 def _host():
     from numbalite.compilers import hostbuild
 
-    return hostbuild.describe()
+    return hostbuild.describe_compiler()
 
 
 def _cache():
@@ -246,7 +246,7 @@ def _cache():
 
     if config.DISABLE_CACHE:
         return "disabled (NUMBALITE_DISABLE_CACHE)"
-    count, size = cache.usage()
+    count, size = cache.cache_usage()
     return (
         f"{cache.wanted_directory()}, {count} kernels in {size / 2**20:.1f} MiB "
         f"of at most {config.CACHE_SIZE / 2**20:.0f} MiB"
@@ -258,7 +258,7 @@ def cache_command(clear) -> int:
     from numbalite.compilers import cache
 
     if clear:
-        print(f"{cache.clear()} files removed from {cache.wanted_directory()}")
+        print(f"{cache.clear_cache()} files removed from {cache.wanted_directory()}")
     else:
         _row("cache", _cache())
     return 0

@@ -11,7 +11,7 @@ from numbalite.compilers import templates
 from numbalite.kernels.builder import Builder
 from numbalite.kernels.images import Images
 from numbalite.kernels.kernel import Kernel
-from numbalite.kernels.results import explainer, result_types
+from numbalite.kernels.results import error_explainer, result_types
 from numbalite.kernels.targets import current_device, target_of
 from numbalite.types.describe import Parameter
 from numbalite.ufuncs import element
@@ -61,20 +61,20 @@ class Generated:
         given = {"T": of_element}
         for word, value in words.items():
             given[word] = types.from_dtype(value) if isinstance(value, np.dtype) else value
-        builder.use_types(*(t for t in given.values() if isinstance(t, types.Type)))
+        builder.add_types(*(t for t in given.values() if isinstance(t, types.Type)))
         builder.ahead.append(f'#include "numbalite/{header}.cuh"\n')
         called = function.of((of_element,) * (arguments.count(",") + 1))
         namespace = builder.add_function(called)
         spelled = {
             word: t.cxx if isinstance(t, types.Type) else str(t) for word, t in given.items()
         }
-        builder.write_own(
-            templates.fill(
+        builder.write_generated(
+            templates.fill_template(
                 template, call=element.call_text(called, namespace, arguments), **spelled
             )
         )
         source = builder.source(called.definition, options, [*kernels], suffix=f"_{template}")
-        images = Images(source, explainer(called, f"{function.name}({dtype})"))
+        images = Images(source, error_explainer(called, f"{function.name}({dtype})"))
         label = function.definition.text.label
         self.kernels = {
             name: Loop(

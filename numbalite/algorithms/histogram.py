@@ -79,7 +79,7 @@ class Histogram(Operation):
         self, functor: Any = None, *, bins: int, source: Any = None, name: Any = None, args: Any = None,
         **given: Any,
     ) -> None:  # fmt: skip
-        self.options = options_.parse(given, self.called)
+        self.options = options_.parse_options(given, self.called)
         self.bins = operator.index(bins)
         if self.bins < 1:
             raise ValueError(f"cuda.histogram: bins must be positive, not {bins}")

@@ -79,7 +79,7 @@ class Operation:
         self, functor: Any = None, *, source: Any = None, name: Any = None, args: Any = None,
         **given: Any,
     ) -> None:  # fmt: skip
-        options = options_.parse(given, self.called)
+        options = options_.parse_options(given, self.called)
         self.function = element.operation_function(
             functor, self.parameters, self.called, self.noun, source=source, name=name, args=args,
             options=options, frame=sys._getframe(1),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.kernels.decorators import builtin
+from numbalite.kernels.decorators import builtin_kernel
 
 if TYPE_CHECKING:
     from typing import Any
@@ -54,4 +54,4 @@ def order_of(dtype: np.dtype, descending: bool = False) -> Order:
 def kernel(header: str, name: str, head: str = "") -> Any:
     """Returns the kernel for a name expression in a header of cuda_src/numbalite; ``head`` precedes
     the include."""
-    return builtin(f'{head}#include "numbalite/{header}.cuh"\n', name)
+    return builtin_kernel(f'{head}#include "numbalite/{header}.cuh"\n', name)

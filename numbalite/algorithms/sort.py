@@ -83,7 +83,7 @@ class Sort:
     def __init__(
         self, key: Any = None, *, less: Any = None, descending: bool = False, **given: Any
     ) -> None:
-        options = options_.parse(given, self.called)
+        options = options_.parse_options(given, self.called)
         if key is not None and less is not None:
             raise TypeError("cuda.sort: give either key= or less=, not both")
         if less is not None and descending:

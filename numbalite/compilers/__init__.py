@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from numbalite import config, frontend
 from numbalite.compilers import cache, headers, linking, pack, toolkit
-from numbalite.compilers.image import Image, shared_object, sum_of
+from numbalite.compilers.image import Image, image_checksum, shared_object
 from numbalite.compilers.source import Source
 from numbalite.errors import CompileError
 
@@ -55,25 +55,25 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
     if target[0] in _ON_THE_CPU:
         source = source.replace(stoppable=False)  # kernels for the simulator are always stoppable
     original, source = source, _with_register_limit(source) if target[0] == "sim" else source
-    key = _key(source, target)
-    image = None if again else cache.load(key)
+    key = _cache_key(source, target)
+    image = None if again else cache.load_image(key)
     if image is None and not again:
-        image = pack.load(source, target)
+        image = pack.load_image(source, target)
     if image is None:
         image = _compile(source, target)
-        cache.store(key, _change_file_names(image, _drop_process_number))
+        cache.store_image(key, _change_file_names(image, _drop_process_number))
     elif image.slips:
         image = _change_file_names(image, _restore_process_number)
     if target[0] == "sim":
         _sources[_digest(shared_object(image.data))] = original
     if target[0] == "sim" and "profile" in target:
-        _profiled[sum_of(image.data)] = original, image
+        _profiled[image_checksum(image.data)] = original, image
     return image
 
 
 def _with_register_limit(source):
-    """Returns the source; if max_registers is set, adds a constant option that changes nothing on the
-    simulator. The image then identifies its Source, which the profiler compiles again for a GPU."""
+    """Adds an option without effect to a source with max_registers, so that its simulator image identifies
+    the Source, which the profiler compiles again for a GPU."""
     if source.max_registers is None:
         return source
     name = "nl_max_registers"
@@ -82,15 +82,14 @@ def _with_register_limit(source):
     return source.replace(text=f"{source.text}\n{constant}\n{value}\n")
 
 
-def warn_of(
+def issue_image_warnings(
     image: Image, target: tuple, others: Callable[[], Iterable[Source]], before: Container = ()
 ) -> None:
     """Issues warnings for the probable mistakes of an image that are not in `before`; raises KernelWarning if
     a filter makes a warning an error.
 
-    ``others`` returns the function's sources for its other signatures. If warnings were found, these other
-    sources are compiled, too, because a line that is a probable mistake for one type may be right for
-    another.
+    ``others`` returns the function's sources for its other signatures. If there are warnings, the other
+    sources are compiled, too: a line that is a probable mistake for one type may be right for another.
     """
     found = [slip for slip in image.slips if slip not in before]
     if found:
@@ -98,10 +97,12 @@ def warn_of(
 
         for source in others():
             try:
-                found = slipwarnings.common(found, compile_source(source, target).slips)
-            except CompileError:  # its error is raised when that signature itself is compiled
+                found = slipwarnings.common_slips(found, compile_source(source, target).slips)
+            except (
+                CompileError
+            ):  # ignored: the error is raised when that signature itself is compiled
                 continue
-        slipwarnings.issue(found)
+        slipwarnings.issue_warnings(found)
 
 
 def source_of(image: bytes) -> Source | None:
@@ -110,7 +111,7 @@ def source_of(image: bytes) -> Source | None:
 
 
 def profiled_launch(number: int) -> tuple[Source, Image] | None:
-    """Returns the source and the image of a profiled launch, by the checksum of its image."""
+    """Returns the source and the image of a profiled launch, for the checksum of the image."""
     return _profiled.get(number)
 
 
@@ -118,9 +119,9 @@ def _digest(data):
     return cache.blake2b(data, digest_size=16).digest()
 
 
-def origin(source: Source, target: tuple) -> str:
+def image_origin(source: Source, target: tuple) -> str:
     """Returns a text about the origin of a source's image, for messages: the cache file, or the compiler."""
-    path = cache.location(_key(source, _effective_target(target)))
+    path = cache.image_path(_cache_key(source, _effective_target(target)))
     return path or "the compiler, just now"
 
 
@@ -144,43 +145,45 @@ def _compile(source, target):
     frontend.attach()
     if watcher is not None:
         with watcher(source, target):
-            return _run(source, target)
-    return _run(source, target)
+            return _run_compiler(source, target)
+    return _run_compiler(source, target)
 
 
-def _run(source, target):
+def _run_compiler(source, target):
     from numbalite.compilers import nameconflicts, slipwarnings
 
-    slips = slipwarnings.search(source)
-    source = source.with_macros_inside()
+    slips = slipwarnings.search_slips(source)
+    source = source.with_inner_macros()
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import hostbuild
 
-        linking.refuse_linked(source)
+        linking.refuse_linked_code(source)
 
-        def run(source):
+        def run_compiler(source):
             return hostbuild.compile(source, *target)
     else:
         from numbalite.compilers import nvrtc
 
-        def run(source):
+        def run_compiler(source):
             return nvrtc.compile(source, target[1:])
 
-    image = nameconflicts.compile(source, run, lambda: headers.included_texts(source))
+    image = nameconflicts.compile_without_conflicts(
+        source, run_compiler, lambda: headers.included_texts(source)
+    )
     return image.replace(slips=slipwarnings.merge_slips(slips, image.slips))
 
 
-def _key(source, target):
+def _cache_key(source, target):
     """Returns the key of a source in the disk cache, or None if the source cannot be cached."""
     if target[0] in _ON_THE_CPU:
         from numbalite.compilers import host
 
-        compiler = host.fingerprint(source, *target)
+        compiler = host.compiler_fingerprint(source, *target)
         folders = toolkit.include_directories
     else:
-        compiler = toolkit.fingerprint(bool(source.linked), source.launches)
+        compiler = toolkit.libraries_fingerprint(bool(source.linked), source.launches)
         folders = functools.partial(toolkit.include_directories, compiler[0])
-    included = headers.closure(
+    included = headers.include_closure(
         source, folders
     )  # raises CompileError if a header is not a regular file
     if included is None or cache.directory() is None:
@@ -193,7 +196,9 @@ def _key(source, target):
         ),
         slips=_change_file_names(source, _drop_process_number).slips,
     )
-    return cache.digest(cache.SCHEMA, target, compiler, own_code(), included, tuple(source))
+    return cache.hash_values(
+        cache.SCHEMA, target, compiler, package_digest(), included, tuple(source)
+    )
 
 
 def _drop_process_number(text):
@@ -218,7 +223,7 @@ _SEARCHES = (
 )
 
 
-def own_code() -> bytes:
+def package_digest() -> bytes:
     """Returns a digest of the names, sizes and dates of numbalite's CUDA C++ files and of the
     modules that compile them."""
     global _own
@@ -226,12 +231,12 @@ def own_code() -> bytes:
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         files = ("__init__", "types/describe", *(f"cxx/{name}" for name in _SEARCHES))
         found = [_file_stamp(f"{package}/{file}.py") for file in files]
-        found += stamps(headers.cuda_src(), f"{package}/compilers")
-        _own = cache.digest(*sorted(found))
+        found += file_stamps(headers.cuda_src(), f"{package}/compilers")
+        _own = cache.hash_values(*sorted(found))
     return _own
 
 
-def stamps(*folders: str) -> list[tuple]:
+def file_stamps(*folders: str) -> list[tuple]:
     """Returns the names, sizes and dates of the files in folders and their subfolders."""
     found, waiting = [], list(folders)
     while waiting:

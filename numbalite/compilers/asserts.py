@@ -18,12 +18,12 @@ _DECLARED = re.compile(rb"\.extern\s+\.func\s+__assertfail\s*\([^)]*\)[^;]*;")
 _TEXT, _FILE = (40, 128), (168, 256)
 
 
-def has(ptx: bytes | None) -> bool:
+def has_assert(ptx: bytes | None) -> bool:
     """Returns whether a kernel of the PTX contains an assert."""
     return ptx is not None and _DECLARED.search(ptx) is not None
 
 
-def catch(ptx: bytes) -> bytes:
+def catch_asserts(ptx: bytes) -> bytes:
     """Returns the PTX, changed so that a failed assert writes the record."""
     whole = _DECLARED.sub(lambda _: _FUNCTION.encode(), ptx, count=1)
     return _OF_CUDA.sub(_NAME.encode(), whole)
@@ -50,7 +50,7 @@ $nl_copied{number}:
 """
 
 
-def _indices():
+def _thread_indices_ptx():
     pairs = [("ctaid", axis, 8 + 4 * i) for i, axis in enumerate("xyz")]
     pairs += [("tid", axis, 20 + 4 * i) for i, axis in enumerate("xyz")]
     return "".join(
@@ -71,7 +71,7 @@ setp.ne.u32 %done, %word, 0;
 @%done exit;
 ld.param.u32 %word, [line];
 st.global.u32 [{RECORD}+4], %word;
-{_indices()}{_copy_string(1, "text", *_TEXT)}{_copy_string(2, "file", *_FILE)}membar.sys;
+{_thread_indices_ptx()}{_copy_string(1, "text", *_TEXT)}{_copy_string(2, "file", *_FILE)}membar.sys;
 ld.global.u64 %to, [{RECORD}+32];
 setp.eq.u64 %done, %to, 0;
 @%done exit;

@@ -1,7 +1,7 @@
-"""The headers that NVRTC 13.3 and newer contain: cuda_fp16.h, cooperative groups, CCCL and others.
+"""Extracts the headers that NVRTC 13.3 and newer contain: cuda_fp16.h, cooperative groups, CCCL and others.
 
-The headers are written once into a folder of the disk cache, if a source needs headers and no package next to
-NVRTC has them. NVRTC does not contain the CUDA runtime's headers (cuda_runtime.h) and cuRAND.
+The headers are written once into a folder of the disk cache, if a source needs headers that no package next
+to NVRTC contains. NVRTC does not contain the CUDA runtime's headers (cuda_runtime.h) and cuRAND.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PROBE = "cuda_fp16.h"
 _failed: set[str] = set()  # folders that could not be written in this process
 
 
-def version(path: str) -> tuple | None:
+def nvrtc_version(path: str) -> tuple | None:
     """Returns the version of the NVRTC at `path`, by the name of the library next to it that
     contains its headers; the library is not loaded. Returns None if the file does not exist."""
     home = os.path.dirname(os.path.realpath(path))
@@ -30,29 +30,29 @@ def version(path: str) -> tuple | None:
     return max(((int(match[1]), int(match[2])) for match in found), default=None)
 
 
-def directory(path: str) -> str | None:
+def header_directory(path: str) -> str | None:
     """Returns the include folder of the headers in the NVRTC at `path`; None if this NVRTC contains no
     headers, or without a disk cache."""
-    if (version(path) or (0, 0)) < SINCE or not (parent := cache.directory()):
+    if (nvrtc_version(path) or (0, 0)) < SINCE or not (parent := cache.directory()):
         return None
     real = os.path.realpath(path)
     status = os.stat(real)
-    key = cache.digest("bundled headers", real, status.st_size, status.st_mtime_ns)
+    key = cache.hash_values("bundled headers", real, status.st_size, status.st_mtime_ns)
     folder = os.path.join(parent, f"{cache.PRELUDE}{key.hex()}")
-    found = folders.find(folder, _PROBE)
+    found = folders.find_folder(folder, _PROBE)
     if found is None and folder not in _failed:
-        folders.make(folder, lambda working: _fill(working, path))
-        found = folders.find(folder, _PROBE)
+        folders.create_folder(folder, lambda working: _write_headers(working, path))
+        found = folders.find_folder(folder, _PROBE)
         if found is None:
             _failed.add(folder)
     return found
 
 
-def _fill(working, path):
+def _write_headers(working, path):
     from numbalite import _core
 
     try:
-        if _core.nvrtc_open(path) != version(path):
+        if _core.nvrtc_open(path) != nvrtc_version(path):
             return False  # the process has opened an NVRTC of another version
         _core.nvrtc_install_headers(working)
     except (NumbaliteError, OSError):

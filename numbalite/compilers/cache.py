@@ -1,4 +1,5 @@
-"""The disk cache of compiled images and translated Python bodies, shared by all processes of a user.
+"""Implements the disk cache of compiled images and translated Python bodies, shared by all processes of a
+user.
 
 There is one file per image, named by its key: a hash of everything that determines the image. Translated Python bodies
 (kernels/translations.py), the choices of cuda.autotune (tuning/tuned.py) and disassembled machine code
@@ -7,7 +8,7 @@ a partial file. A cache file begins with its key and the hash of its contents; a
 deleted and compiled again. All other problems with cache files are cache misses, never errors.
 
 Loading an image executes code, so the directory must belong to the user or to root, and no other user may have write
-permission. If other users can write to the directory, there is no cache, and a warning is issued.
+permission. If other users can write to the directory, a warning is issued and caching is disabled.
 
 No other files in the directory are modified: the cache recognizes its files by name and first bytes, its folders by
 their mark (folders.py).
@@ -51,7 +52,7 @@ TEXTS = "texts-"  # prefix of folders with generated source texts for debuggers 
 _PRELUDE_AGE = 30 * 24 * 3600.0  # seconds after which a precompiled header is compiled again
 
 
-def digest(*parts) -> bytes:
+def hash_values(*parts) -> bytes:
     """Returns a hash of plain values (text, bytes, numbers, tuples, None)."""
     return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
 
@@ -101,7 +102,7 @@ def _prepare_directory(path):
         return f"{path}: {problem.strerror}"
     if not stat.S_ISDIR(status.st_mode):
         return f"{path} is not a directory"
-    if folders.is_others(status):
+    if folders.is_writable_by_others(status):
         if status.st_uid not in (os.geteuid(), 0):
             return f"{path} belongs to another user"
         return f"others may write to {path} (chmod 700 would do)"
@@ -113,13 +114,13 @@ def _path(key: bytes | None, suffix: str = IMAGE) -> str | None:
     return os.path.join(folder, key.hex() + suffix) if key is not None and folder else None
 
 
-def location(key: bytes | None) -> str | None:
+def image_path(key: bytes | None) -> str | None:
     """Returns the file that stores the image of this key, or None."""
     path = _path(key)
     return path if path and os.path.exists(path) else None
 
 
-def load(key: bytes | None) -> Image | None:
+def load_image(key: bytes | None) -> Image | None:
     """Returns the image stored under a key, or None."""
     return load_as(Image.from_bytes, key)
 
@@ -155,7 +156,7 @@ def _read_file(path):
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or folders.is_others(status):
+        if not stat.S_ISREG(status.st_mode) or folders.is_writable_by_others(status):
             return b""
         with open(handle, "rb", buffering=0, closefd=False) as file:
             raw = file.readall()
@@ -169,7 +170,7 @@ def _read_file(path):
     return raw
 
 
-def store(key: bytes | None, image: Image) -> bool:
+def store_image(key: bytes | None, image: Image) -> bool:
     """Stores an image; False if that was not possible."""
     return key is not None and store_bytes(key, image.to_bytes())
 
@@ -193,7 +194,7 @@ def store_bytes(key: bytes, contents: bytes, suffix: str = IMAGE) -> bool:
         return False
     # Listing the directory is slow: trim only for one file in sixteen, or for a large file.
     if key[0] < 16 or len(contents) > limit // 16:
-        trim(limit)
+        trim_cache(limit)
     return True
 
 
@@ -211,17 +212,17 @@ def _remove(path):
 
 def _cache_entries(folder):
     """Returns (date of last use, size, path) of each file whose name has the form of a cache file."""
-    return [(status.st_mtime, status.st_size, entry.path) for entry, status in _scan(folder)
+    return [(status.st_mtime, status.st_size, entry.path) for entry, status in _scan_folder(folder)
             if _NAME.fullmatch(entry.name) and stat.S_ISREG(status.st_mode)]  # fmt: skip
 
 
 def _prelude_folders(folder):
     """Returns (date, path) of the cached folders with precompiled headers and with source texts."""
-    return [(status.st_mtime, entry.path) for entry, status in _scan(folder)
+    return [(status.st_mtime, entry.path) for entry, status in _scan_folder(folder)
             if entry.name.startswith((PRELUDE, TEXTS)) and folders.is_marked(entry.path)]  # fmt: skip
 
 
-def _scan(folder):
+def _scan_folder(folder):
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -233,7 +234,7 @@ def _scan(folder):
         pass
 
 
-def _remove_ours(path):
+def _remove_cache_file(path):
     """Removes a file that begins with the cache's magic number, or a temporary file that begins with part of it."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -247,11 +248,11 @@ def _remove_ours(path):
     return is_ours and _remove(path)
 
 
-def trim(limit: int) -> int:
+def trim_cache(limit: int) -> int:
     """Removes the least recently used files until at most `limit` bytes are left.
 
-    Trimming leaves some free space, so that not each new file starts another trim. Returns the number of
-    removed cache files.
+    Trimming leaves free space for later files, so that new files rarely start another trim. Returns the
+    number of removed cache files.
     """
     folder = directory()
     if not folder:
@@ -259,11 +260,11 @@ def trim(limit: int) -> int:
     removed = 0
     for made, path in _prelude_folders(folder):
         if time.time() - made > _PRELUDE_AGE:
-            folders.remove(path)
+            folders.remove_folder(path)
     entries = []
     for entry in _cache_entries(folder):
         if entry[2].endswith(".tmp") and time.time() - entry[0] > _ABANDONED:
-            removed += _remove_ours(entry[2])
+            removed += _remove_cache_file(entry[2])
         else:
             entries.append(entry)
     total = sum(size for _, size, _ in entries)
@@ -272,30 +273,32 @@ def trim(limit: int) -> int:
     for _, size, path in sorted(entries):
         if total <= limit * 0.8:
             break
-        if _remove_ours(path):
+        if _remove_cache_file(path):
             removed += 1
             total -= size
     return removed
 
 
-def usage() -> tuple:
+def cache_usage() -> tuple:
     """Returns (number of images, total bytes) of the cache."""
     folder = directory()
     if not folder:
         return 0, 0
     entries = _cache_entries(folder)
     images = sum(path.endswith(IMAGE) for _, _, path in entries)
-    others = (status.st_size for _, path in _prelude_folders(folder) for _, status in _scan(path))
+    others = (
+        status.st_size for _, path in _prelude_folders(folder) for _, status in _scan_folder(path)
+    )
     return images, sum(size for _, size, _ in entries) + sum(others)
 
 
-def clear() -> int:
+def clear_cache() -> int:
     """Empties the cache; returns the number of images removed."""
     folder = directory()
     if not folder:
         return 0
     for _, path in _prelude_folders(folder):
-        folders.remove(path)
-    folders.sweep(folder)
-    removed = [path for _, _, path in _cache_entries(folder) if _remove_ours(path)]
+        folders.remove_folder(path)
+    folders.remove_abandoned(folder)
+    removed = [path for _, _, path in _cache_entries(folder) if _remove_cache_file(path)]
     return sum(path.endswith(IMAGE) for path in removed)

@@ -1,8 +1,6 @@
-"""CUB, thrust, libcu++ and cuRAND for the simulator: the toolkit's own headers, with their inline PTX
-translated.
-
-cuda_src/sim/include also contains the parts of libcu++ and cuRAND that most sources use; these compile ten
-times as fast. The toolkit's headers are used with CUB, with Thrust, for libcu++ headers that
+"""Provides CUB, Thrust, libcu++ and cuRAND for the simulator: the toolkit's headers, with translated inline
+PTX. cuda_src/sim/include contains the parts of libcu++ and cuRAND that most sources use; they compile ten
+times faster. The toolkit's headers are used with CUB, with Thrust, for libcu++ headers that
 cuda_src/sim/include lacks, and for sources that do not compile with numbalite's headers.
 
 Headers with asm statements are translated once (sim/ptx.py) and stored in the cache directory, which precedes
@@ -16,7 +14,7 @@ import os
 import re
 
 from numbalite.compilers import cache, files, headers, toolkit
-from numbalite.compilers.folders import find, is_whole, make
+from numbalite.compilers.folders import create_folder, find_folder, is_undamaged
 from numbalite.compilers.sim import translation
 from numbalite.cxx import scanner
 
@@ -30,9 +28,7 @@ _PARTS = ("cub/thread", "cub/warp", "cub/block", "cub/detail", "cuda")
 # Matches a class that refers to an instance of a template by the template's name, which g++ rejects.
 _SAME_NAME = re.compile(r"\b(using (\w+)\s*=\s*(?:typename )?)(?=\2<)")
 _OFFSET = "!(&(((type*) 0)->member))"  # an expression that clang++ does not accept as a constant
-_LARGEST = (
-    400_000  # characters: larger headers are tables of cuda::ptx, which are replaced by empty files
-)
+_LARGEST = 400_000  # maximum characters of a header: larger headers, tables of cuda::ptx, are replaced by empty files
 
 _kept: dict[
     str, str | None
@@ -41,11 +37,11 @@ _kept: dict[
 
 def root_of_toolkit(probe: str = _PROBE) -> str | None:
     """Returns the toolkit's folder that contains the header (by default CUB's), or None."""
-    path = headers.find(probe, toolkit.include_directories())
+    path = headers.find_header(probe, toolkit.include_directories())
     return path and path[: -len(probe) - 1]
 
 
-def search(texts, all_of_it: bool = False) -> list:
+def search_folders(texts, all_of_it: bool = False) -> list:
     """Returns the include folders that texts need; [] if the texts need no such headers, or if the folders
     are not available.
 
@@ -63,8 +59,8 @@ def search(texts, all_of_it: bool = False) -> list:
 
 
 def search_curand() -> tuple:
-    """Returns the include folders of all of cuRAND: those to search before numbalite's, and those after; ()
-    if cuRAND is missing."""
+    """Returns the include folders of cuRAND: (folders to search before numbalite's, folders after), or () if
+    cuRAND is missing."""
     root, libcuxx = root_of_toolkit(_PROBE_OF_CURAND), root_of_toolkit()
     if root is None or libcuxx is None:
         return ()
@@ -92,11 +88,11 @@ def _translated_folder(root, paths):
     found = sorted(paths)
     stats = [os.stat(path) for path in (*found, *_translators(), __file__)]
     stamps = [(status.st_size, status.st_mtime_ns) for status in stats]
-    folder = os.path.join(parent, f"{cache.PRELUDE}{cache.digest(found, stamps).hex()}")
-    if kept := find(folder, "made"):
+    folder = os.path.join(parent, f"{cache.PRELUDE}{cache.hash_values(found, stamps).hex()}")
+    if kept := find_folder(folder, "made"):
         return kept
 
-    def fill(working):
+    def write_headers(working):
         for path in found:
             target = os.path.join(working, os.path.relpath(path, root))
             os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -106,16 +102,17 @@ def _translated_folder(root, paths):
             file.write(root)
         return True
 
-    make(folder, fill)
-    return find(folder, "made")
+    create_folder(folder, write_headers)
+    return find_folder(folder, "made")
 
 
 def forget_damaged() -> bool:
-    """Returns whether headers that were found earlier are damaged; the next search then creates them again."""
+    """Returns whether translated headers are damaged, and forgets damaged headers, so that the next search
+    creates them again."""
     damaged = [
         place
         for place, folder in _kept.items()
-        if folder is not None and not is_whole(folder, "made")
+        if folder is not None and not is_undamaged(folder, "made")
     ]
     for place in damaged:
         del _kept[place]
@@ -132,7 +129,7 @@ def _translators():
 
 def _translate_text(text):
     if _ASM.search(text):
-        text = translation.translate(text) if len(text) < _LARGEST else "#pragma once\n"
+        text = translation.translate_source(text) if len(text) < _LARGEST else "#pragma once\n"
         text = text.replace("NUMBALITE_SIM_ASM(", "NUMBALITE_SIM_ASM_LATER(")
     text = _SAME_NAME.sub(r"\1cub::", text)
     return text.replace(_OFFSET, "!__builtin_offsetof(type, member)")

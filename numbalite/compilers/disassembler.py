@@ -31,19 +31,19 @@ def find_tool(name: str) -> str | None:
         return None
 
 
-def run(path: str, options: list, image: bytes) -> str:
+def run_tool(path: str, options: list, image: bytes) -> str:
     """Returns the output of a tool for a cubin, from the disk cache if possible; raises CudaSupportError if
     the tool fails."""
-    key = _key(path, options, image)
+    key = _cache_key(path, options, image)
     text = cache.load_as(_decompressed, key, cache.DISASSEMBLY)
     if text is None:
-        text = _run(path, options, image)
+        text = _run_uncached(path, options, image)
         if key is not None:
             cache.store_bytes(key, zlib.compress(text.encode(), 1), cache.DISASSEMBLY)
     return text
 
 
-def _key(path, options, image):
+def _cache_key(path, options, image):
     """Returns the key in the disk cache, or None without a cache."""
     if cache.directory() is None:
         return None
@@ -52,7 +52,7 @@ def _key(path, options, image):
     except OSError:
         return None
     tool = os.path.realpath(path), status.st_size, status.st_mtime_ns
-    return cache.digest(cache.SCHEMA, "disassembly", tool, tuple(options), image)
+    return cache.hash_values(cache.SCHEMA, "disassembly", tool, tuple(options), image)
 
 
 def _decompressed(data):
@@ -62,8 +62,8 @@ def _decompressed(data):
         raise ValueError("not a disassembly") from problem
 
 
-def _run(path, options, image):
-    with folders.Working() as folder:
+def _run_uncached(path, options, image):
+    with folders.WorkingFolder() as folder:
         name = f"{folder}/image.cubin"
         with open(name, "wb") as file:
             file.write(image)

@@ -42,7 +42,7 @@ def thread_locals(data: bytes) -> list[tuple]:
     return [(name, size) for name, info, _, size in _symbols(data, _SYMTAB) if info & 15 == _TLS]
 
 
-def objects(data: bytes) -> list[tuple]:
+def global_variables(data: bytes) -> list[tuple]:
     """Returns (name, size) of the variables that are not thread-local."""
     return [
         (name, size)

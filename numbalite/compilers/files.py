@@ -27,7 +27,7 @@ def read_bytes(path) -> bytes:
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode):
         raise ValueError(f"{os.fspath(path)} is {kind_of_file(mode)}, not a file")
-    # O_NONBLOCK, because the file may have been replaced by a pipe in the meantime.
+    # O_NONBLOCK, because a pipe may have replaced the file since the check.
     with open(path, "rb", opener=_open_without_blocking) as file:
         try:
             return file.read()

@@ -1,10 +1,10 @@
-"""Folders of the disk cache. Each of these folders has a marker file (CACHEDIR.TAG): folders without a marker
+"""Manages folders of the disk cache. Each folder has a marker file (CACHEDIR.TAG): folders without a marker
 are neither removed nor trusted.
 
-A permanent folder (`make`) has a list of its files with their hashes. If the files do not match the list (after a full
-disk or a power failure), `find` treats the folder as missing, and it is created again.
+A permanent folder (`create_folder`) has a list of its files with their hashes. If the files do not match the list (after a full
+disk or a power failure), `find_folder` treats the folder as missing, and it is created again.
 
-A process locks the marker file of its `Working` folder during its lifetime. A folder without a lock belongs
+A process locks the marker file of its `WorkingFolder` folder during its lifetime. A folder without a lock belongs
 to a killed process; the next process that creates a folder in the same parent removes it.
 """
 
@@ -30,12 +30,12 @@ _MARK = b"""Signature: 8a477f597d28d172789f06886806bc55
 _PREFIX = "numbalite-"
 _LIST = "files"  # list of a permanent folder: its own hash, then a line `hash path` for each file
 _DIGEST = 16
-_MAX_NAMES = 4  # number of names to try, if a file that is not numbalite's has the first name
+_MAX_NAMES = 4  # maximum number of alternative names, if a foreign file has the first name
 _ROOM = 1 << 20  # bytes of free disk space that any build needs
 _swept: set[str] = set()  # parent folders already searched for abandoned folders
 
 
-def is_others(status) -> bool:
+def is_writable_by_others(status) -> bool:
     """Returns whether a file with this status belongs to another user, or other users may write to the
     file."""
     if not hasattr(os, "geteuid"):
@@ -43,7 +43,7 @@ def is_others(status) -> bool:
     return status.st_uid not in (os.geteuid(), 0) or bool(status.st_mode & 0o022)
 
 
-def mark(folder: str) -> None:
+def mark_folder(folder: str) -> None:
     """Marks a folder as numbalite's, unless it is marked."""
     try:
         with open(os.path.join(folder, _TAG), "xb") as file:
@@ -65,21 +65,20 @@ def is_marked(folder: str) -> bool:
     return False
 
 
-def is_ours(folder: str, *names: str) -> bool:
+def is_trusted(folder: str, *names: str) -> bool:
     """Returns whether the folder is marked and has regular files of these names that no other user may write
     to."""
     try:
         files = [os.lstat(os.path.join(folder, name)) for name in (_TAG, *names)]
-        if is_others(os.lstat(folder)) or any(map(is_others, files)):
+        if is_writable_by_others(os.lstat(folder)) or any(map(is_writable_by_others, files)):
             return False
     except OSError:
         return False
     return is_marked(folder) and all(stat.S_ISREG(status.st_mode) for status in files)
 
 
-def without_room(folder: str) -> str:
-    """Returns the reason why a program cannot write a build's files to the folder (full disk, file size
-    limit), or ""."""
+def full_disk_reason(folder: str) -> str:
+    """Returns why a build cannot write files to the folder (full disk, file size limit), or "" if it can."""
     import resource
 
     most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
@@ -95,7 +94,7 @@ def without_room(folder: str) -> str:
     return f"{folder} has room for {free} bytes: remove what is not needed, or set TMPDIR to a folder with room"
 
 
-def remove(folder: str) -> None:
+def remove_folder(folder: str) -> None:
     """Removes a marked folder with its contents; ignores files that cannot be removed."""
     import shutil
 
@@ -103,19 +102,19 @@ def remove(folder: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def find(folder: str, *names: str) -> str | None:
-    """Returns the path of an undamaged folder that `make` created, with files of these names; None
+def find_folder(folder: str, *names: str) -> str | None:
+    """Returns the path of an undamaged folder that `create_folder` created, with files of these names; None
     if there is none.
 
     The returned path may end with a number.
     """
-    return next((path for path in _paths(folder) if is_whole(path, *names)), None)
+    return next((path for path in _candidate_paths(folder) if is_undamaged(path, *names)), None)
 
 
-def is_whole(folder: str, *names: str) -> bool:
-    """Returns whether `make` created this folder, with files of these names, and all files match their
+def is_undamaged(folder: str, *names: str) -> bool:
+    """Returns whether `create_folder` created this folder, with files of these names, and all files match their
     hashes."""
-    if not is_ours(folder, _LIST, *names):
+    if not is_trusted(folder, _LIST, *names):
         return False
     try:
         with open(os.path.join(folder, _LIST), "rb") as file:
@@ -124,17 +123,17 @@ def is_whole(folder: str, *names: str) -> bool:
         return False
 
 
-def make(folder: str, fill: Callable) -> None:
+def create_folder(folder: str, fill: Callable) -> None:
     """Creates a permanent folder in place of a damaged one. fill(path) writes into a new folder and returns
     whether it is complete. Creates nothing if the disk is full or another process was faster."""
-    for path in _paths(folder):
-        remove(path)  # a damaged folder
+    for path in _candidate_paths(folder):
+        remove_folder(path)  # a damaged folder
         if not os.path.lexists(path):
             break
     else:
         return
     try:
-        with Working(os.path.dirname(path)) as working:
+        with WorkingFolder(os.path.dirname(path)) as working:
             if fill(working):
                 with open(os.path.join(working, _LIST), "wb") as file:
                     file.write(_list_of_digests(_file_hashes(working)))
@@ -146,7 +145,7 @@ def make(folder: str, fill: Callable) -> None:
         pass
 
 
-def _paths(folder):
+def _candidate_paths(folder):
     """Returns the possible paths of a permanent folder: the next one is used if a foreign file has the first name."""
     return [folder, *(f"{folder}-{number}" for number in range(1, _MAX_NAMES))]
 
@@ -173,7 +172,7 @@ def _list_of_digests(digests):
     return _digest(lines) + b"\n" + lines
 
 
-def sweep(parent: str) -> None:
+def remove_abandoned(parent: str) -> None:
     """Removes the working folders whose processes are gone."""
     try:
         names = [name for name in os.listdir(parent) if name.startswith(_PREFIX)]
@@ -182,7 +181,7 @@ def sweep(parent: str) -> None:
     for name in names:
         folder = os.path.join(parent, name)
         if is_marked(folder) and _is_abandoned(folder):
-            remove(folder)
+            remove_folder(folder)
 
 
 def _is_abandoned(folder):
@@ -196,7 +195,7 @@ def _is_abandoned(folder):
     return True
 
 
-class Working:
+class WorkingFolder:
     """A temporary folder for a `with` block, in `parent` or the system's folder for temporary files.
 
     `name` is its path. Entering the `with` block raises OSError if the folder cannot be created.
@@ -209,7 +208,7 @@ class Working:
         parent = parent or tempfile.gettempdir()
         if parent not in _swept:
             _swept.add(parent)
-            sweep(parent)
+            remove_abandoned(parent)
         self._folder = tempfile.TemporaryDirectory(
             prefix=_PREFIX, dir=parent, ignore_cleanup_errors=True
         )

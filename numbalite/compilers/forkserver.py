@@ -1,9 +1,7 @@
-"""Loads a compiler once: each later run is a fork of the first process, from a point before main().
-
-clang++ uses shared libraries of a hundred megabytes. Loading clang++ takes 30 ms of processor time in each
-of the two runs that a kernel needs, more than a third of the compilation. A fork takes 3 ms.
-cuda_src/host/forkserver.c is preloaded: it stops the compiler before main(), forks on request, and reports
-the exit status.
+"""Runs a compiler as a fork of a process that has loaded it and stopped before main(). clang++ uses shared
+libraries of 100 MB. Loading clang++ takes 30 ms of processor time in each of the two runs that a kernel
+needs, more than a third of the compilation. A fork takes 3 ms. cuda_src/host/forkserver.c is preloaded: it
+stops the compiler before main(), forks on request, and reports the exit status.
 
 The server lives as long as this process and uses 12 MB of memory. If no server is possible (a statically
 linked compiler, a script, no cache directory for the shared object), `run` returns None, and the caller
@@ -53,7 +51,7 @@ def run(command, stdin, folder, environment, plainly):
     environment: the compiler's environment variables. plainly(command): runs a program without the server.
     """
     try:
-        server = _server_of(command[0], environment, plainly)
+        server = _server_for(command[0], environment, plainly)
     except OSError:
         return None
     result = server and server.run(command, stdin, folder, environment)
@@ -61,7 +59,7 @@ def run(command, stdin, folder, environment, plainly):
     return None if result and result.returncode < 0 else result
 
 
-def _server_of(program, environment, plainly):
+def _server_for(program, environment, plainly):
     status = os.stat(program)
     # A new version of the compiler may be installed while the server runs
     key = program, status.st_size, status.st_mtime_ns
@@ -85,20 +83,22 @@ def _shared_object(program, plainly):
         return None
     source = os.path.join(headers.cuda_src(), "host", "forkserver.c")
     stamps = [(s.st_size, s.st_mtime_ns) for s in (os.stat(source), os.stat(program))]
-    folder = os.path.join(root, f"{cache.PRELUDE}{cache.digest(source, program, stamps).hex()}")
-    found = folders.find(folder, _FILE)
+    folder = os.path.join(
+        root, f"{cache.PRELUDE}{cache.hash_values(source, program, stamps).hex()}"
+    )
+    found = folders.find_folder(folder, _FILE)
     if found is None:
         _asked[program] = _asked.get(program, 0) + 1
         if _asked[program] <= _PATIENCE:
             return None
 
-        def fill(working):
+        def build_shared_object(working):
             path = os.path.join(working, _FILE)
             flags = ["-O1", "-shared", "-fPIC", "-x", "c", source, "-o", path, "-ldl"]
             return plainly([program, *flags]).returncode == 0
 
-        folders.make(folder, fill)
-        found = folders.find(folder, _FILE)
+        folders.create_folder(folder, build_shared_object)
+        found = folders.find_folder(folder, _FILE)
     return found and os.path.join(found, _FILE)
 
 
@@ -123,7 +123,7 @@ def _start_server(program, shared_object, environment):
                 start_new_session=True,
             )
     except BaseException:
-        ours.close()  # then it ends by itself
+        ours.close()  # without a server, the process ends by itself
         raise
     server = Server(process, ours)
     try:
@@ -178,22 +178,22 @@ class Server:
     def _run_status(self, words, files):
         """Returns the exit status of a compiler run; None without an answer, or if the run was ended.
 
-        The server ends a run when this process closes its end of `answer`. So an interrupt only closes
-        `answer`, without any message to the server.
+        The server ends a run when this process closes its end of `answer`. To interrupt a run, this process
+        therefore only closes `answer`.
         """
         answer, theirs = socket.socketpair()
         with answer:
             try:
                 with theirs:
                     self._send(words, [*files, theirs.fileno()])
-                return _number(answer, files[2])
+                return _receive_number(answer, files[2])
             except OSError:
                 return None  # the server has ended
             except BaseException:
                 theirs.close()
                 # shutdown(), because a forked process may hold a copy of the socket, so closing is not enough
                 answer.shutdown(socket.SHUT_WR)
-                _number(answer)  # now the server has ended
+                _receive_number(answer)  # the server no longer exists
                 raise
 
     def _send(self, words, files):
@@ -214,12 +214,13 @@ def _read_all(file):
 
 
 def _has_stopped(errors):
-    """Returns whether clang has written its last message; None if the other end of the pipe is closed."""
+    """Returns whether clang has written its last message, or None if the other end of the pipe is closed."""
     return STOPPED in _read_all(errors)
 
 
-def _number(answer, errors=None):
-    """Returns the number that arrives; None if the other end is closed. Ends the compiler run when its errors are complete."""
+def _receive_number(answer, errors=None):
+    """Returns the number that the server sends, or None if the other end of the socket is closed. Ends the
+    compiler run when its errors are complete."""
     answer.settimeout(PERIOD)
     while True:
         try:

@@ -1,11 +1,11 @@
 """Finds the headers of a source: numbalite's, the standard headers that NVRTC lacks, and the files that it includes.
 
 `cuda_src` is the directory of numbalite's CUDA C++. NVRTC receives numbalite.cuh, the headers that it includes, and
-standard headers (cuda_src/std) as in-memory headers; all others are found on disk in the toolkit's and the user's
-directories.
+standard headers (cuda_src/std) as in-memory headers; all other headers are found on disk in the toolkit's and
+the user's directories.
 
-The key of the disk cache must depend on each text that is compiled: `closure` returns the contents of the
-user's headers for the key. `closure` follows #include lines as the compilers do. Of the toolkit's headers,
+The key of the disk cache must depend on each text that is compiled: `include_closure` returns the contents of the
+user's headers for the key. `include_closure` follows #include lines as the compilers do. Of the toolkit's headers,
 which users do not edit, only the size and date of the included header are used.
 """
 
@@ -47,7 +47,7 @@ def _read_text(path):
         return file.read()
 
 
-def in_memory() -> dict:
+def memory_headers() -> dict:
     """Returns {name: text} of the headers that NVRTC receives with each source."""
     global _in_memory
     if _in_memory is None:
@@ -64,7 +64,7 @@ def in_memory() -> dict:
 
 # CCCL of CUDA 12.3 to 12.5 includes private headers by the names of standard headers, as in #include "climits".
 # NVRTC prefers headers in memory to files next to the including one.
-# So a header in memory includes CCCL's private header of the same name.
+# Therefore, a header in memory includes CCCL's private header of the same name.
 _PRIVATE_SINCE, _PRIVATE_UNTIL = (12, 3), (12, 6)
 _PRIVATE = "algorithm climits cmath cstddef cstdint cstdlib ctime initializer_list utility".split()
 _WITH_PRIVATE = """\
@@ -80,18 +80,18 @@ _WITH_PRIVATE = """\
 
 def headers_for_version(version) -> dict:
     """Returns {name: text} of the headers that an NVRTC of this version receives with each source."""
-    texts = in_memory()
+    texts = memory_headers()
     if not _PRIVATE_SINCE <= version < _PRIVATE_UNTIL:
         return texts
-    return {**texts, **_private_included()}
+    return {**texts, **_private_headers()}
 
 
 @functools.cache
-def _private_included():
+def _private_headers():
     """Returns {name: text} of the standard headers that include CCCL's private header of the same name."""
     return {
         name: _WITH_PRIVATE.format(
-            name=name, guard=name.upper(), text=in_memory()[name].replace("#pragma once\n", "")
+            name=name, guard=name.upper(), text=memory_headers()[name].replace("#pragma once\n", "")
         )
         for name in _PRIVATE
     }
@@ -139,7 +139,7 @@ _DIRECTIVE = re.compile(
 )
 
 
-def includes(text: str) -> list:
+def included_names(text: str) -> list:
     """Returns (name, quoted) for each header that a text includes or tests with __has_include.
 
     The name is "" if an #include depends on the preprocessor (a macro, #include_next).
@@ -160,7 +160,7 @@ def includes(text: str) -> list:
 
 
 def _without_comments(text):
-    """Returns a text whose directives can be read: continued lines joined, comments replaced by blanks, no multi-line
+    """Prepares a text for the search of directives: joins continued lines, and blanks comments and multi-line
     strings."""
     for trigraph, sign in _TRIGRAPHS.items():
         text = text.replace(trigraph, sign)
@@ -174,7 +174,7 @@ def _without_comment(match):
     return match[0] if match[1] is None else '""'
 
 
-def find(name: str, folders) -> str | None:
+def find_header(name: str, folders) -> str | None:
     """Returns the path of a file in the first of these folders that has the file, or None.
 
     Raises CompileError for a pipe or a device, because reading a pipe or device could block.
@@ -206,9 +206,9 @@ class SearchFolders:
     def is_of_toolkit(self, name, quoted) -> bool:
         """Returns whether an #include of this name refers to a header of the toolkit."""
         before = [self._beside, *self._users] if quoted else self._users
-        if find(name, [folder for folder in before if folder not in self._toolkit]):
+        if find_header(name, [folder for folder in before if folder not in self._toolkit]):
             return False
-        return find(name, self._toolkit) is not None
+        return find_header(name, self._toolkit) is not None
 
 
 class Closure:
@@ -220,9 +220,7 @@ class Closure:
         self._is_complete = True
         self._memory = dict(source.headers)
         self._directories = [*user_directories(source.options), *config.INCLUDE_PATH]
-        self._toolkit = (
-            toolkit_directories  # function, called when the first header is searched on disk
-        )
+        self._toolkit = toolkit_directories  # function that returns the directories; called at the first search on disk
         self._seen = set()
         before = "".join(f'#include "{name}"\n' for name in forced)
         self._scan(before + source.text, os.path.dirname(source.name))
@@ -234,25 +232,26 @@ class Closure:
         return self._parts if self._is_complete else None
 
     def _scan(self, text, directory):
-        for name, quoted in includes(text):
+        for name, quoted in included_names(text):
             near = directory if quoted else None
             if not name:
                 self._is_complete = False
-            elif name in self._memory:  # a file next to the including one has priority
-                if near is not None and find(name, [near]):
-                    self._follow(name, near)
-            elif not _is_own(name):
-                self._follow(name, near)
-            elif not name.startswith("numbalite") and self._is_users(name, near):
-                self._follow(name, near)
+            elif name in self._memory:  # a file in the folder of the including file has priority
+                if near is not None and find_header(name, [near]):
+                    self._follow_include(name, near)
+            elif not _is_numbalite_header(name):
+                self._follow_include(name, near)
+            elif not name.startswith("numbalite") and self._is_user_header(name, near):
+                self._follow_include(name, near)
 
-    def _follow(self, name, directory):
+    def _follow_include(self, name, directory):
         path = self._find(name, directory)
         if path is None:
             self._parts.append((name, "missing"))
             return
         folder, own_name = os.path.split(path)
-        place = os.path.realpath(folder), own_name  # a canonical path, instead of x/../x/../x
+        # Canonical path, to detect repeated includes such as x/../x/a.h
+        place = os.path.realpath(folder), own_name
         if place in self._seen:
             return
         self._seen.add(place)
@@ -264,10 +263,10 @@ class Closure:
         self._parts.append((name, raw))
         self._scan(raw.decode("utf-8", "replace"), folder)
 
-    def _is_users(self, name, directory):
+    def _is_user_header(self, name, directory):
         """Returns whether the user has a file with the name of a standard header."""
         near = [] if directory is None else [directory]
-        return find(name, [*near, *self._directories]) is not None
+        return find_header(name, [*near, *self._directories]) is not None
 
     @property
     def _toolkit_prefixes(self):
@@ -277,13 +276,15 @@ class Closure:
 
     def _find(self, name, directory):
         near = [] if directory is None else [directory]
-        return find(name, [*near, *self._directories]) or find(name, self._toolkit_prefixes)
+        return find_header(name, [*near, *self._directories]) or find_header(
+            name, self._toolkit_prefixes
+        )
 
 
 _own_names = None
 
 
-def _is_own(name):
+def _is_numbalite_header(name):
     """Returns whether the header is part of numbalite; the key always contains all of numbalite's headers."""
     global _own_names
     if name.startswith("numbalite"):
@@ -293,7 +294,7 @@ def _is_own(name):
     return name in _own_names
 
 
-def closure(source, toolkit_directories):
+def include_closure(source, toolkit_directories):
     """Returns a list that identifies all headers that `source` includes, except numbalite's. The returned
     list is part of the cache key.
 
@@ -307,10 +308,10 @@ def closure(source, toolkit_directories):
         if option.startswith(("--pre-include", "-include")):
             forced.append(option.partition("=")[2])
     if not source.headers and not forced and not config.INCLUDE_PATH:
-        found = includes(source.text)
+        found = included_names(source.text)
         if not found:
             return []
-        if all(name.startswith("numbalite") and _is_own(name) for name, _ in found):
+        if all(name.startswith("numbalite") and _is_numbalite_header(name) for name, _ in found):
             return []  # the usual case
     return Closure(source, toolkit_directories, forced).parts
 

@@ -167,7 +167,7 @@ _MAIN_HINT = (
     'cuda.module(Path("program.cu")) uses the kernels alone'
 )
 _INTEGER_POWER = re.compile(r"Unresolved extern function '_Z\d+powi")
-# Matches the same text, only if a line with an error contains such a construct.
+# The hint is given only if a line with an error contains the construct.
 _AT_LINES = [
     (
         r"must have integral or unscoped enum|invalid operands (?:to binary|of types)",
@@ -189,7 +189,7 @@ _WRITES_CONST = re.compile(
     r"must be a modifiable lvalue|read-only (?:location|reference)|(?:const-qualified type|a const value)"
     r"|invalid conversion from 'const|function (?:for call to |\")'?(?:numbalite::)?atomic"
 )
-# The erroneous text; `{}` is the name.
+# Patterns of erroneous text; `{}` stands for the name.
 _WRITTEN = (
     r"\b{}\b[^=;]*(?<![=<>!])=(?!=)|\b{}\b[^;]*(?:\+\+|--)|(?:\+\+|--)\s*{}\b|:\s*{}\s*\)"
     r"|\batomic\w*\s*\(\s*&?\s*{}\b"
@@ -209,7 +209,7 @@ def undefined_names(log: str) -> list[str]:
 _LONGEST = 500_000  # maximum length of a source that is searched for hints: generated sources may be longer
 
 
-def explain(
+def add_hints(
     problem: CompileError, kernel: str, refused, parameters=(), text: Text | None = None, others=()
 ):
     """Returns the error with hints.
@@ -223,7 +223,7 @@ def explain(
     log = f"{problem}\n{problem.log}"
     message = str(problem)
     wrong = "" if text is None else _reported_lines(message, text)
-    hints = [] if text is None else list(_about_the_host(log, text, wrong))
+    hints = [] if text is None else list(_host_code_hints(log, text, wrong))
     in_program = bool(hints and hints[0] == _MAIN_HINT)
     for name in undefined_names(log):
         if name in refused:
@@ -262,8 +262,8 @@ def explain(
             hints = [hint for hint in hints if "] does not exist in C++" not in hint]
         hints = list(dict.fromkeys(hints))
         lines = _reported_lines(message, text, with_texts=True)
-        hints = about_records(parameters, lines, log) + hints
-    array = _array_in(_reported_lines(message, text) if text is not None else "", parameters)
+        hints = record_hints(parameters, lines, log) + hints
+    array = _first_array(_reported_lines(message, text) if text is not None else "", parameters)
     hints = [hint.replace("{a}", array) for hint in hints]
     message = _RECORD.sub(lambda found: RECORD_NAMES.get(found[0], found[0]), message)
     for letter in sorted(set(text.value) if text else ()):
@@ -274,8 +274,8 @@ def explain(
     return CompileError(message, log=problem.log, source=problem.source)
 
 
-def _array_in(wrong, parameters):
-    """Returns the name of the first array on the lines with errors; "a" if these lines use no array."""
+def _first_array(wrong, parameters):
+    """Returns the name of the first array on the lines with errors, or "a" if they use no array."""
     names = [name for name, _ in parameters]
     found = re.search(rf"\b(?:{'|'.join(map(re.escape, names))})\b", wrong) if names else None
     found = found or re.search(r"\b\w+(?=\.(?:size|ndim|data|shape|strides)\b)", wrong)
@@ -288,7 +288,7 @@ _FIELD_BY_TEXT = re.compile(
 )
 
 
-def about_records(parameters: Any, wrong: str, log: str) -> list[str]:
+def record_hints(parameters: Any, wrong: str, log: str) -> list[str]:
     """Yields hints about fields of records that are accessed as in Python. ``wrong``: the lines with
     errors."""
     found = []
@@ -342,7 +342,7 @@ def _hint_at_lines(log, wrong):
     return [h for words, sign, h in _AT_LINES if re.search(words, log) and re.search(sign, wrong)]
 
 
-def _about_the_host(log, text, wrong):
+def _host_code_hints(log, text, wrong):
     """Yields advice about host code in a complete CUDA program. `wrong` are the lines with errors."""
     plain = blank_comments(text.value)
     if _MAIN.search(plain):
@@ -357,13 +357,13 @@ def _about_the_host(log, text, wrong):
             "cuda::std::complex (<cuda/std/complex>), instead of an algorithm with thrust::seq a loop, or CUB; Python has "
             "cuda.reduce and methods of device arrays"
         )
-    from numbalite.compilers.sim.translation import is_of_the_host
+    from numbalite.compilers.sim.translation import is_host_header
 
-    for name, _ in headers.includes(text.value):
+    for name, _ in headers.included_names(text.value):
         if toolkit.is_for_host_code(name) and (name.endswith(".h") or name.startswith("cub/")):
             yield f"<{name}> is for code on the CPU, and kernels do not need it: remove this #include"
     for name in dict.fromkeys(_HOSTS.findall(log)):
-        if is_of_the_host(name):
+        if is_host_header(name):
             yield f"<{name}> is of the host's library; kernels have <cuda/std/...>, <cmath>, <cstdint> and their like"
 
 

@@ -1,14 +1,13 @@
 """Selects the host C++ compiler and its flags.
 
 There are two targets. "sim" is the CPU simulator, which runs kernels with a grid. "host" compiles functions for the CPU:
-the cpu and parallel targets of vectorize, guvectorize and jit. The kernels of a source are then arbitrary functions,
-which the image exports by name, and operations that need a grid are errors in such a source.
+the cpu and parallel targets of vectorize, guvectorize and jit. For "host", the kernels of a source are
+arbitrary functions, which the image exports by name; operations that need a grid are errors. clang++ is
+preferred over g++, because its LLVM IR can be rewritten so that undefined operations return a GPU's results
+(irpatch.py). $NUMBALITE_CXX and $CXX have priority over both. If neither compiler is installed, ``python -m
+ziglang c++`` of the package ziglang is used, which is a clang++, too.
 
-clang++ is preferred over g++, because its LLVM IR can be rewritten to give undefined operations a GPU's results
-(irpatch.py); compilation takes equally long. $NUMBALITE_CXX and $CXX have priority over both. If neither
-compiler is installed, ``python -m ziglang c++`` of the package ziglang is used, which is a clang++, too.
-
-The disk cache uses this module for each kernel. hostbuild.py, which compiles, is imported only when needed.
+The disk cache uses this module for each kernel. hostbuild.py is imported only to compile.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Compiler(NamedTuple):
         return os.path.basename(self.path) == "zig" or "ziglang" in self.command
 
 
-def find() -> Compiler:
+def find_compiler() -> Compiler:
     """Returns the compiler to use, found by name without running it. Raises CudaSupportError if there is no
     host compiler."""
     for variable, text in (("NUMBALITE_CXX", config.CXX), ("CXX", config.read_external("CXX"))):
@@ -70,7 +69,7 @@ def find() -> Compiler:
     if program:
         return Compiler((program, "c++"), program)
     raise CudaSupportError(
-        f"the simulator and functions on the CPU need a C++ compiler, and none was found: {INSTALL}"
+        f"no C++ compiler was found, which the simulator and functions on the CPU require: {INSTALL}"
     )
 
 
@@ -103,14 +102,14 @@ def find_program(name):
     return None
 
 
-def fingerprint(source, kind="sim", *checks) -> bytes:
+def compiler_fingerprint(source, kind="sim", *checks) -> bytes:
     """Returns the part of the cache key that does not depend on the text: compiler, flags, and the CPU compiled for."""
-    compiler = find()
+    compiler = find_compiler()
     path = os.path.realpath(compiler.path)
     status = os.stat(path)
     parts = (compiler.command, path, status.st_size, status.st_mtime_ns, _cpu_description())
     covers, checks = split_coverage(checks)
-    chosen = flags("", hostoptions.read_options(source), source.opt, kind, checks, covers)
+    chosen = code_flags("", hostoptions.read_options(source), source.opt, kind, checks, covers)
     # Coverage contains absolute paths.
     return repr((*parts, chosen, covers, os.getcwd() if covers else None)).encode()
 
@@ -125,7 +124,7 @@ _cpu_text = None
 
 
 def _cpu_description():
-    """Returns the text of the CPU's model and features, which determine the code of -march=native."""
+    """Returns a text with the CPU's model and features, which determine the code of -march=native."""
     global _cpu_text
     if _cpu_text is None:
         try:
@@ -143,7 +142,7 @@ def _cpu_description():
 # NVRTC also accepts F(x) for a macro F(x, ...), which newer compilers count as C++20.
 # The flag -w would disable all warnings, and the errors for C++ extensions.
 _SILENT = ["-Wno-narrowing", "-Wno-error=parentheses"]
-# Additional warnings: slipwarnings.py reads those about the user's lines.
+# Additional warnings, from which slipwarnings.py selects warnings about the user's lines.
 _REPORTED = {
     "gcc": ["-Wtype-limits", "-Wformat", "-Wuninitialized"],
     "clang": ["-Wtautological-unsigned-zero-compare", "-Wuninitialized"],
@@ -159,14 +158,14 @@ _AS_NVRTC = {
 }
 
 
-def flags(family, options, opt, kind="sim", checks=(), covers=None) -> list:
+def code_flags(family, options, opt, kind="sim", checks=(), covers=None) -> list:
     """Returns the flags that determine the generated code; these flags are equal for the precompiled prelude
     and the source. ``covers``: a name of COVERAGE, or None."""
     level = _default_level(kind) if opt is True or opt is None else int(opt)
     if checks:
         level = min(level, 1)
     result = [
-        f"-std={_std(options.std)}",
+        f"-std={_std_flag(options.std)}",
         f"-O{0 if options.debug else level}",
         "-fPIC",
         "-fvisibility=hidden",
@@ -220,8 +219,8 @@ def flags(family, options, opt, kind="sim", checks=(), covers=None) -> list:
         if level == 2 and not (options.debug or checks):
             result += ["-ftree-vectorize", "-fvect-cost-model=dynamic"]
     result.append("-ffp-contract=fast" if options.fmad else "-ffp-contract=off")
-    if kind == "host" and family == "gcc" and vector_math():
-        result.append(f"-DNUMBALITE_VECTOR_MATH={vector_math()}")
+    if kind == "host" and family == "gcc" and vector_math_level():
+        result.append(f"-DNUMBALITE_VECTOR_MATH={vector_math_level()}")
     if options.fastmath:
         result += ["-freciprocal-math", "-fno-signed-zeros"]
         if kind == "host":
@@ -240,7 +239,7 @@ def _thread_local_flags(family):
     cuda_src/sim/threadlocal.h."""
     if family != "clang" or os.uname().machine != "x86_64":
         return []
-    if find().is_zig or not _glibc_version():
+    if find_compiler().is_zig or not _glibc_version():
         # The linker of zig cannot resolve the versioned C library function. (zig ignores -mno-avx512f.)
         return ["-Xclang", "-target-feature", "-Xclang", "-avx512f"]
     return ["-DNUMBALITE_GLIBC"]
@@ -292,7 +291,7 @@ def _can_trap_reals():
     return os.uname().machine == "x86_64"
 
 
-def vector_math() -> int:
+def vector_math_level() -> int:
     """Returns the number of groups of libm functions with vector versions in the C library: see
     cuda_src/host/vector.h."""
     if os.uname().machine != "x86_64":
@@ -310,7 +309,7 @@ def _glibc_version():
         return ()
 
 
-def _std(text):
+def _std_flag(text):
     return text.replace("c++03", "c++11") if text.startswith("c++") else f"c++{text}"
 
 

@@ -66,7 +66,7 @@ _NOT_IN_STEP = (
 _MAY_BE_ENDLESS = re.compile(r"\bwhile\b|\bfor *\( *; *; *\)")
 """Flags for loops without side effects: C++ compilers assume that they end, and remove endless ones. On a GPU,
 and in Python, such loops do not end."""
-# Matches errors about names that numbalite's subset of libcu++ and cuRAND lacks.
+# Matches errors about names that are missing in numbalite's subset of libcu++ and cuRAND.
 _OF_CCCL = re.compile(r"error: .*\bcuda::")
 _OF_CURAND = re.compile(r"error: .*\bcurand")
 # Zig's name for the copy of its standard input
@@ -92,22 +92,22 @@ class Identity(NamedTuple):
 _identities: dict[tuple, Identity] = {}  # command -> Identity
 
 
-def identify(compiler) -> Identity:
+def identify_compiler(compiler) -> Identity:
     """Runs the compiler's --version, once per process. Raises CudaSupportError if the host compiler is not
     supported."""
     identity = _identities.get(compiler.command)
     if identity is None:
-        result = _run([*compiler.command, "--version"])
+        result = _run_in_folder([*compiler.command, "--version"])
         identity = _identities[compiler.command] = _compiler_version(
             compiler, result.stdout.decode(errors="replace")
         )
     return identity
 
 
-def describe() -> str:
+def describe_compiler() -> str:
     """Returns a line about the host compiler for ``python -m numbalite info``."""
-    compiler = host.find()
-    return f"{identify(compiler).title} ({' '.join(compiler.command)})"
+    compiler = host.find_compiler()
+    return f"{identify_compiler(compiler).title} ({' '.join(compiler.command)})"
 
 
 def _compiler_version(compiler, text):
@@ -135,7 +135,11 @@ def _family(compiler):
     name = os.path.basename(os.path.realpath(compiler.path))
     if "clang" in name:
         return "clang"
-    return "gcc" if re.search(r"(^|-)(g\+\+|gcc)(-\d+)?$", name) else identify(compiler).family
+    return (
+        "gcc"
+        if re.search(r"(^|-)(g\+\+|gcc)(-\d+)?$", name)
+        else identify_compiler(compiler).family
+    )
 
 
 def _environment():
@@ -148,7 +152,7 @@ def _environment():
     return environment
 
 
-def _run(command, stdin=b"", folder=os.sep):
+def _run_in_folder(command, stdin=b"", folder=os.sep):
     """Runs a compiler, by the fork server if possible. The compiler runs in `folder`, because the current
     directory of the process may have been deleted."""
     if "clang" in os.path.basename(os.path.realpath(command[0])):
@@ -161,7 +165,7 @@ def _run(command, stdin=b"", folder=os.sep):
 def _run_program(command, stdin=b"", folder=os.sep):
     """Runs a program to its end. An interrupt ends the program and its child processes."""
     try:
-        return process.run(command, stdin, folder, _environment())
+        return process.run_program(command, stdin, folder, _environment())
     except OSError as problem:
         raise CudaSupportError(f"{command[0]} cannot be run: {problem}") from problem
 
@@ -186,7 +190,7 @@ def compile(source, kind="sim", *checks) -> Image:
 
     checks: the names in config.CHECKS for which an image of the simulator is instrumented.
     """
-    compiler = host.find()
+    compiler = host.find_compiler()
     family = _family(compiler)
     covers, checks = host.split_coverage(checks)
     if covers and family == "gcc":
@@ -197,19 +201,19 @@ def compile(source, kind="sim", *checks) -> Image:
     if kind == "host" and source.is_python and not (source.fastmath or _has_fmad_option(source)):
         # No contraction, as in Python, and as numba on the CPU
         options = options._replace(fmad=False)
-    flags = host.flags(family, options, source.opt, kind, checks, covers)
-    if checks and family == "clang" and identify(compiler).version >= (16, 0):
+    flags = host.code_flags(family, options, source.opt, kind, checks, covers)
+    if checks and family == "clang" and identify_compiler(compiler).version >= (16, 0):
         # The last array of a struct has its declared length; without the flag, clang++ treats it as flexible.
         flags.append("-fstrict-flex-arrays=1")
     flags += _without_outlined_atomics(compiler, family)
     text = source.text
     users = [_absolute_path(path) for path in (*options.includes, *config.INCLUDE_PATH)]
     if kind == "sim":
-        text = translation.without_host_headers(text, dict(source.headers), users)
+        text = translation.replace_host_headers(text, dict(source.headers), users)
         if family == "gcc" and _IN_STEP.search(text):
             warn(_NOT_IN_STEP, SimulatorWarning)
     near = _absolute_path(os.path.dirname(source.name))
-    with folders.Working() as folder:
+    with folders.WorkingFolder() as folder:
         own = os.path.join(folder, "include")
         marks = family == "gcc" and "divide" not in checks
         included = Headers(source, options.before, users, near, own, bool(checks), kind, marks)
@@ -224,7 +228,7 @@ def compile(source, kind="sim", *checks) -> Image:
             last += _text_flags(source, folder)
         output = os.path.join(folder, "image.so")
 
-        def build(real, behind=()):
+        def build_image(real, behind=()):
             between = [word for path in real for word in ("-I", path)]
             end = [word for path in behind for word in ("-I", path)]
             search = [*included.search(), *between, *last, *end]
@@ -239,23 +243,23 @@ def compile(source, kind="sim", *checks) -> Image:
                 build.macros = hostprelude.first_headers(source.text)
             return build.run(f'#include "sim/cccl.h"\n{whole}' if real else whole), build.unit
 
-        real = cccl.search(included.texts) if kind == "sim" else []
+        real = cccl.search_folders(included.texts) if kind == "sim" else []
         try:
-            log, unit = build(real)
+            log, unit = build_image(real)
         except CompileError as problem:
             if kind != "sim":
                 raise
             front, behind = _additional_include_folders(problem.log, included.texts, real)
             if cccl.forget_damaged():
-                front = cccl.search(included.texts)
+                front = cccl.search_folders(included.texts)
             elif len(front) == len(real):
                 raise
-            log, unit = build(front, behind)
+            log, unit = build_image(front, behind)
         with open(output, "rb") as file:
             data = file.read()
-    slips = tuple(slipwarnings.of_host(log, source))
-    log = "" if family == "gcc" else _reader(source).warnings(log)
-    return _image(source, kind, data, log, unit).replace(slips=slips)
+    slips = tuple(slipwarnings.slips_of_host_log(log, source))
+    log = "" if family == "gcc" else _log_reader(source).warnings(log)
+    return _create_image(source, kind, data, log, unit).replace(slips=slips)
 
 
 def _without_outlined_atomics(compiler, family):
@@ -268,7 +272,7 @@ def _without_outlined_atomics(compiler, family):
     if os.uname().machine not in ("aarch64", "arm64"):
         return []
     since = (10, 0) if family == "gcc" else (12, 0)
-    return ["-mno-outline-atomics"] if identify(compiler).version >= since else []
+    return ["-mno-outline-atomics"] if identify_compiler(compiler).version >= since else []
 
 
 def _additional_include_folders(log, texts, real):
@@ -276,13 +280,13 @@ def _additional_include_folders(log, texts, real):
     before numbalite's folders, and after them."""
     behind = []
     if not real and _OF_CCCL.search(log):
-        real = cccl.search(texts, all_of_it=True)
+        real = cccl.search_folders(texts, all_of_it=True)
     if _OF_CURAND.search(log) and (curand := cccl.search_curand()):
         real, behind = [*real, *curand[0]], curand[1]
     return real, behind
 
 
-def _image(source, kind, data, log, unit):
+def _create_image(source, kind, data, log, unit):
     """Creates the Image of a shared object. unit: the IR of the kernels, if the compiler generated it."""
     names = [*source.kernels, *source.variables]
     told = {int(match[1]): match[0].decode() for match in _DESCRIPTION.finditer(data)}
@@ -331,7 +335,7 @@ def _check_shared(data, source, unit):
     elif sum(sizes.values()) <= _SHARED_LIMIT and "shared_variable" not in unit:
         return
     else:
-        kept = {*sizes, *(symbol for symbol, _ in elf.objects(data))}
+        kept = {*sizes, *(symbol for symbol, _ in elf.global_variables(data))}
         kernels = [
             [
                 (
@@ -341,7 +345,7 @@ def _check_shared(data, source, unit):
                 for v in variables
                 if v.symbol in kept
             ]
-            for variables in staticshared.by_kernel(unit)
+            for variables in staticshared.shared_variables_by_kernel(unit)
         ]
     how = "cuda.shared.array(0, dtype)" if source.is_python else "extern __shared__ memory"
     for variables in kernels:
@@ -356,7 +360,7 @@ def _check_constant(data, source):
     names = {variable.name for variable in found if variable.space == "__constant__"}
     last_names = {scanner.last_name(name) for name in names}
     variables = {}
-    for symbol, size in elf.objects(data) if names else ():
+    for symbol, size in elf.global_variables(data) if names else ():
         if not any(name in symbol for name in last_names):
             continue
         name = _demangle(symbol).replace("(anonymous namespace)::", "").partition("<")[0]
@@ -392,12 +396,12 @@ def _split_local(name):
     return "", "", re.sub(r"^_ZL?\d+(?=\D)", "", name)
 
 
-def _is_ours(file):
-    return file.startswith(headers.cuda_src()) or _is_systems(file)
+def _is_numbalite_file(file):
+    return file.startswith(headers.cuda_src()) or _is_system_file(file)
 
 
-def _is_systems(file):
-    """Returns whether it is generated text, or a file of the compiler or of the system."""
+def _is_system_file(file):
+    """Returns whether the file is generated text, or a file of the compiler or of the system."""
     if file in _NOBODYS or file.startswith(("numbalite/", "/usr/include/", "/usr/lib")):
         return True
     return "/include/c++/" in file or "/libcxx/include/" in file or "/lib/clang/" in file
@@ -410,8 +414,8 @@ class _Build:
         self.source, self.compiler, self.family, self.flags = source, compiler, family, flags
         self.search, self.output, self.kind = search, output, kind
         self.checks, self.log, self.whole = checks, "", ""
-        self.unit = None  # the kernels' LLVM IR from the front end
-        self.marked = False  # whether the source has marks at divisions
+        self.unit = None  # the kernels' LLVM IR, which the front end generated
+        self.marked = False  # whether the source contains marks at divisions
         self.covers = None  # a name of host.COVERAGE
         self.header = "prelude.h"  # the precompiled parts
         self.macros = ()  # the numbalite headers with which the source begins (hostprelude.first_headers)
@@ -424,11 +428,13 @@ class _Build:
         self.whole = whole
         text = whole.encode("utf-8", "surrogatepass")
         of = (self.kind, self.header)
-        if self.macros and hostprelude.is_common(
+        if self.macros and hostprelude.has_common_headers(
             self.compiler, self.family, self.flags, self.kind, self.macros
         ):
             of = (self.kind, hostprelude.LIBRARY_HEAD, *self.macros)
-        prelude = hostprelude.arguments(self.compiler, self.family, self.flags, _run, *of)
+        prelude = hostprelude.prelude_arguments(
+            self.compiler, self.family, self.flags, _run_in_folder, *of
+        )
         try:
             self._compile_objects(text, prelude)
         except CompileError as problem:
@@ -438,7 +444,7 @@ class _Build:
             damaged = prelude != as_text and hostprelude.forget_damaged(*build, *of)
             if damaged or (prelude != as_text and _UNFIT.search(problem.log)):
                 if not damaged:
-                    hostprelude.forget(self.compiler, self.flags, *of)
+                    hostprelude.discard_header(self.compiler, self.flags, *of)
                 self.log = ""
                 self._compile_objects(text, as_text)
             elif self.family == "clang" and self.kind == "sim" and "template" in whole:
@@ -453,7 +459,7 @@ class _Build:
         objects = [self._compile(text, prelude, self.output[: -len(".so")])]
         if self.checks:
             objects.append(f"{self.output}.hooks.o")
-            hooks = hostprelude.hooks(self.compiler, self.flags, self._compile_hooks)
+            hooks = hostprelude.hooks_object(self.compiler, self.flags, self._compile_hooks)
             with open(objects[1], "wb") as file:
                 file.write(hooks)
         if self.family == "gcc":
@@ -465,7 +471,7 @@ class _Build:
     def _compile_hooks(self):
         """Compiles the functions that instrumented code calls; their object file is equal for all kernels."""
         header, output = f"{headers.cuda_src()}/sim/hooks.h", f"{self.output}.hooks.o"
-        self._step([*self._command(), "-x", "c++", "-c", header, "-o", output])
+        self._run_step([*self._command(), "-x", "c++", "-c", header, "-o", output])
         with open(output, "rb") as file:
             return file.read()
 
@@ -483,9 +489,9 @@ class _Build:
         front = [*common, limit, *self.delayed, *prelude, *self.search, "-x", "c++", "-"]
         object_file = path + ".o"
         if gcc:
-            self._step([*front, "-c", "-o", object_file], text)
+            self._run_step([*front, "-c", "-o", object_file], text)
             return object_file
-        self._step(
+        self._run_step(
             [*front, "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "-o", path + ".ll"],
             text,
         )
@@ -494,16 +500,16 @@ class _Build:
             if path == self.output[: -len(".so")]:
                 self.unit = ir
             if self.covers:
-                excluded = _is_ours if self.covers == host.OF_USERS else _is_systems
-                ir = coverage.instrument(ir, lambda file: not excluded(file))
-            ir = irpatch.patch(
-                ir, self.kind == "sim", self._vectors(), self.checks, self.source.is_python
+                excluded = _is_numbalite_file if self.covers == host.OF_USERS else _is_system_file
+                ir = coverage.insert_flags(ir, lambda file: not excluded(file))
+            ir = irpatch.rewrite_ir(
+                ir, self.kind == "sim", self._vector_level(), self.checks, self.source.is_python
             )
         with open(path + ".ll", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(ir)
         # The front end marked the operations that may be contracted; "fast" would contract all others, too.
         common = [flag.replace("contract=fast", "contract=on") for flag in common]
-        self._step([*common, "-c", path + ".ll", "-o", object_file])
+        self._run_step([*common, "-c", path + ".ll", "-o", object_file])
         return object_file
 
     def _link(self, objects):
@@ -511,34 +517,39 @@ class _Build:
         if self.compiler.is_zig:
             # Without -nostdlib, zig would build a C library to link with.
             # _check_names checks the few names of the C library that images use.
-            self._step([*command, "-shared", "-nostdlib", *objects, "-o", self.output])
+            self._run_step([*command, "-shared", "-nostdlib", *objects, "-o", self.output])
             return
         gcc = ["-nodefaultlibs", "-lm", "-lc", "-lgcc"]
         flags = [*_LINK, *(gcc if self.family == "gcc" else ["-nostdlib++", "-lm"])]
-        self._finish(hostlink.link(command, flags, objects, self.output, self._run))
+        self._finish(hostlink.link_image(command, flags, objects, self.output, self._run_in_folder))
 
-    def _vectors(self):
+    def _vector_level(self):
         """Returns how many groups of vectorized libm functions (host.vector_math) the code can call, from 0 to 2; 0 with
         zig, which does not link with their library."""
-        return host.vector_math() if self.kind == "host" and not self.compiler.is_zig else 0
+        return host.vector_math_level() if self.kind == "host" and not self.compiler.is_zig else 0
 
-    def _run(self, command, stdin=b""):
-        return _run(command, stdin, os.path.dirname(self.output))
+    def _run_in_folder(self, command, stdin=b""):
+        return _run_in_folder(command, stdin, os.path.dirname(self.output))
 
     def _refuse_what_is_warned_of(self):
-        """Turns warnings of g++ into errors by their text; clang++ has flags for them (host.py)."""
-        errors = hostlog.as_errors(self.log, _REFUSED, _is_ours) if self.kind == "sim" else ""
+        """Converts warnings of g++ about C++ extensions to errors; clang++ has flags for this purpose
+        (host.py)."""
+        errors = (
+            hostlog.warnings_as_errors(self.log, _REFUSED, _is_numbalite_file)
+            if self.kind == "sim"
+            else ""
+        )
         if errors:
-            raise self._failure(errors)
+            raise self._compile_error(errors)
 
-    def _step(self, command, stdin=b""):
-        return self._finish(self._run(command, stdin))
+    def _run_step(self, command, stdin=b""):
+        return self._finish(self._run_in_folder(command, stdin))
 
     def _finish(self, result):
         log = result.stderr.decode("utf-8", "replace")
         self.log += log
         if result.returncode:
-            raise self._failure(log)
+            raise self._compile_error(log)
         return result.stdout
 
     def _check_names(self):
@@ -551,23 +562,23 @@ class _Build:
         missing = [n for n in names if not any(hasattr(library, n) for library in libraries)]
         if missing:
             log = "".join(f"undefined reference to '{_demangle(name)}'\n" for name in missing)
-            raise self._failure(log)
+            raise self._compile_error(log)
 
-    def _failure(self, log):
+    def _compile_error(self, log):
         if self.compiler.is_zig:
             log = _ZIG_STDIN.sub("<stdin>", log)
-        text = _reader(self.source, self.whole, self.marked).errors(log)
+        text = _log_reader(self.source, self.whole, self.marked).errors(log)
         if not text:
-            identify(self.compiler)  # raises if the compiler is too old
-            full = folders.without_room(os.path.dirname(self.output))
+            identify_compiler(self.compiler)  # raises an exception if the compiler is too old
+            full = folders.full_disk_reason(os.path.dirname(self.output))
             text = f"{shlex.join(self.compiler.command)} failed:\n{full or log.strip()[-2000:]}"
         elif all(
-            hostunit.END in line or _is_ours(line)
+            hostunit.END in line or _is_numbalite_file(line)
             for line in text.splitlines()
             if "): error" in line
         ):
             text = _unclosed_bracket_error(self.source) or text
-        return CompileError(text, log=longlines.shortened(log), source=self.source.text)
+        return CompileError(text, log=longlines.shorten_lines(log), source=self.source.text)
 
 
 def _demangle(name):
@@ -578,11 +589,11 @@ def _demangle(name):
         return name
 
 
-def _reader(source, read="", marked=False):
+def _log_reader(source, read="", marked=False):
     names = [*source.kernels, *source.variables]
     meanings = {f"{hostunit.END}/{i}": f'in the name "{name}"' for i, name in enumerate(names)}
     text = f'#line 1 "{escape_file_name(source.name)}"\n{source.text}'
-    return hostlog.Reader(text, read, _is_ours, meanings, marked)
+    return hostlog.Reader(text, read, _is_numbalite_file, meanings, marked)
 
 
 def _unclosed_bracket_error(source):

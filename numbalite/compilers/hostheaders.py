@@ -1,5 +1,5 @@
-"""The user's headers for the host compiler: those that must be translated are copied; the user's folders are
-not modified.
+"""Copies the user's headers that must be translated for the host compiler; the user's folders are not
+modified.
 
 A header on disk that sim/translation.py changes, or that includes such a header, is copied into the working
 folder under a new name, and #include lines refer to the copy. A copied header includes files of its original
@@ -31,7 +31,7 @@ class _Header:
 
 
 class Headers:
-    """The user's headers that a source includes, in a folder.
+    """The user's headers that a source includes, copied to a folder.
 
     before: the text that is compiled before the source; users: the user's include directories, near: the folder
     of the source, all of them absolute; marks: whether the compiler needs marks at divisions.
@@ -42,10 +42,10 @@ class Headers:
         self._users, self._near, self._folder = users, near, folder
         self._checked, self._kind = checked, kind
         self._known = {}  # real path -> _Header
-        self._gather(before, None)
-        self._gather(source.text, None)
+        self._read_included_headers(before, None)
+        self._read_included_headers(source.text, None)
         for text in self._memory.values():
-            self._gather(text, None)
+            self._read_included_headers(text, None)
         own = (header.text for header in self._known.values())
         self.texts = [source.text, *self._memory.values(), *own]  # the texts of all user headers
         self._spared = divisions.unmarked_macros(self.texts) if marks else None
@@ -68,14 +68,15 @@ class Headers:
         return [*own, *(word for path in self._users for word in ("-I", path))]
 
     def with_copies(self, text: str, directory: str | None = None) -> str:
-        """Returns a text whose #includes name the copies; `directory` is the original folder of a header."""
+        """Returns a text whose #include lines refer to the copied headers; `directory` is the original folder
+        of a header."""
         if not self._known:
             return text
         out: list[str] = []
         at = 0
         for token in scanner.tokenize(text):
             if token.kind == "directive":
-                out += text[at : token.start], self._directive(token.text, directory)
+                out += text[at : token.start], self._rewrite_directive(token.text, directory)
                 at = token.start + len(token.text)
         return "".join([*out, text[at:]])
 
@@ -86,19 +87,19 @@ class Headers:
 
     def translated(self, text: str) -> str:
         """Returns a text of the source, translated for the host compiler."""
-        return translation.translate(text, self._checked, self._kind, self._spared)
+        return translation.translate_source(text, self._checked, self._kind, self._spared)
 
     def _translated(self, text):
-        """Returns the text of a header, translated like the source. If a function of a header cannot be
-        translated, calling the function is an error; including the header is not."""
+        """Returns the text of a header, translated like the source. A function that cannot be translated is
+        an error only if it is called."""
         return self.translated(text).replace("NUMBALITE_SIM_ASM(", "NUMBALITE_SIM_ASM_USED(")
 
-    def _directive(self, text, directory):
+    def _rewrite_directive(self, text, directory):
         if "__has_include" in text:
             return _ASKED.sub(lambda match: self._copied_include(match, directory), text)
         if scanner.directive_word(text) not in ("include", "import"):
             return text
-        for name, is_quoted in headers.includes(text):
+        for name, is_quoted in headers.included_names(text):
             header = self._find(name, is_quoted, directory)
             if header is None:
                 continue
@@ -112,12 +113,12 @@ class Headers:
         header = self._find(match[2], True, directory) if directory else None
         return f'{match[1]}"{header.path}"' if header else match[0]
 
-    def _gather(self, text, directory):
+    def _read_included_headers(self, text, directory):
         """Reads the headers on disk that a text includes, directly or through other headers; returns the
-        direct ones."""
+        headers that the text itself includes."""
         found = []
-        for name, is_quoted in headers.includes(text):
-            path = self._path(name, is_quoted, directory)
+        for name, is_quoted in headers.included_names(text):
+            path = self._header_path(name, is_quoted, directory)
             if path is None:
                 continue
             real = os.path.realpath(path)
@@ -126,12 +127,12 @@ class Headers:
                 inside = files.read_text(path, "surrogateescape")
                 header = _Header(path, inside)
                 self._known[real] = header
-                header.included = self._gather(inside, os.path.dirname(path))
+                header.included = self._read_included_headers(inside, os.path.dirname(path))
             found.append(header)
         return found
 
     def _copy_includers(self):
-        """Headers that include a copied header are copied, too."""
+        """Copies all headers that include a copied header."""
         todo = True
         while todo:
             todo = [
@@ -143,16 +144,18 @@ class Headers:
                 header.is_copied = True
 
     def _find(self, name, is_quoted, directory):
-        path = self._path(name, is_quoted, directory)
+        path = self._header_path(name, is_quoted, directory)
         return path and self._known.get(os.path.realpath(path))
 
-    def _path(self, name, is_quoted, directory):
+    def _header_path(self, name, is_quoted, directory):
         """Returns the path of the user's file on disk to which an #include refers; None if the header is in
         memory or not the user's."""
         near = [directory] if is_quoted and directory is not None else []
-        path = headers.find(name, near) if name else None
+        path = headers.find_header(name, near) if name else None
         if path is None and name and name not in self._memory:
-            path = headers.find(name, [self._near, *self._users] if is_quoted else self._users)
+            path = headers.find_header(
+                name, [self._near, *self._users] if is_quoted else self._users
+            )
         return path
 
     def _write(self, name, text):

@@ -4,8 +4,8 @@ An image is linked from one object file; an image with checks, from two: the sec
 images need only functions that every process with a C library has loaded, and are linked without a library,
 or with the dynamic linker alone. The other images are linked with libm and libc. If direct linking fails,
 because a library is not found or a name is missing, the compiler driver links the image or reports the error.
-With options of the user, the driver always links. The startup files are left out if possible: they have code
-that runs when an image is loaded, which the judge refuses.
+Images with linker options of the user are always linked by the driver. The startup files are omitted if
+possible, because the judge rejects images with code that runs when they are loaded.
 
 CPU time on one machine: linking takes 5 ms without libraries, 6 ms with the dynamic linker, 16 ms with libm
 and libc, 21 ms with the command of clang's driver (with the startup files and libgcc), and 52 ms with the
@@ -30,18 +30,18 @@ _LIBRARIES = ("-z", "defs", "--as-needed", "-lm", "-lc")
 _unfit: set[str] = set()  # linkers that failed although the compiler driver succeeded
 
 
-def link(compiler, flags, objects, output, run):
+def link_image(compiler, flags, objects, output, run):
     """Links object files. `flags` are for the compiler driver. `run(command)` runs a program.
 
     Returns the result of the last linker run: of the compiler driver, if direct linking failed.
     """
     by_driver = [*compiler, *objects, "-o", output, *flags]
-    if len(compiler) > 1:  # the user's options may be for the linker
+    if len(compiler) > 1:  # the user's options may contain linker options
         result = run([*by_driver, "-nostartfiles"])
         return result if result.returncode == 0 else run(by_driver)
     linker = host.find_program("ld")
     if linker and linker not in _unfit:
-        libraries = _libraries(objects)
+        libraries = _needed_libraries(objects)
         result = run([linker, "-shared", "-Bsymbolic", *objects, "-o", output, *libraries])
         if result.returncode == 0:
             return result
@@ -51,7 +51,7 @@ def link(compiler, flags, objects, output, run):
     return result
 
 
-def _libraries(objects):
+def _needed_libraries(objects):
     """Returns the libraries that define the symbols that object files need, as arguments for the linker."""
     wanted, found = set(), set(_ALWAYS_THERE)
     for path in objects:

@@ -62,7 +62,7 @@ class Message:
         self.required, self.included = required, included
 
 
-def messages(log: str) -> list[Message]:
+def parse_messages(log: str) -> list[Message]:
     """Returns the errors and warnings of a compiler's log, in order."""
     found: list[Message] = []
     required: list[tuple[str, int]] = []
@@ -91,11 +91,11 @@ def messages(log: str) -> list[Message]:
     return found
 
 
-def as_errors(log: str, words, ours) -> str:
+def warnings_as_errors(log: str, words, ours) -> str:
     """Returns the warnings about the user's text that contain these words, as errors; "" if there
     are none."""
     found = []
-    for message in messages(log):
+    for message in parse_messages(log):
         if message.kind == "warning" and words.search(message.text) and not ours(message.file):
             found.append(f"{message.file}:{message.line}:1: error: {message.text}")
             found += message.shown
@@ -104,7 +104,7 @@ def as_errors(log: str, words, ours) -> str:
 
 class Reader:
     """Translates a log. `source` is the user's source, with a #line at its beginning. `read` is the text that
-    the compiler read, with the same positions. `ours(file)` returns whether the file is one of numbalite's.
+    the compiler read, with the same positions. `ours(file)` returns whether a file belongs to numbalite.
 
     `meanings` maps names of generated files to a prefix that replaces the position of an error in such a
     file; `marked` is True if the compiler read the source with the marks of divisions.py.
@@ -120,9 +120,9 @@ class Reader:
     def errors(self, log: str) -> str:
         """Returns the errors in a compiler's log; "" if there are none."""
         log = _USED.sub(r"\g<file>:\g<line>:1: error: \g<text>", log)
-        errors = [m for m in messages(log) if m.kind == "error" and not _is_candidate(m)]
+        errors = [m for m in parse_messages(log) if m.kind == "error" and not _is_candidate(m)]
         if not errors:
-            return "\n".join(self._undefined(log))
+            return "\n".join(self._undefined_symbols(log))
         placed = [(m, self._user_location(m)) for m in errors]
         own = [(m, place) for m, place in placed if place and place[0] not in self.meanings]
         marked = [(m, place) for m, place in placed if "numbalite: " in m.text]
@@ -133,27 +133,27 @@ class Reader:
                 if meaning in said:
                     continue
                 said.add(meaning)
-            text = self._text(message, place, meaning)
+            text = self._message_text(message, place, meaning)
             if text not in texts:
                 texts.append(text)
         return "\n".join(texts)
 
     def warnings(self, log: str) -> str:
         """Returns the warnings about the user's text."""
-        kept = [m for m in messages(log) if m.kind == "warning" and not self.ours(m.file)]
-        return "\n".join(self._text(m, (m.file, m.line), None) for m in kept)
+        kept = [m for m in parse_messages(log) if m.kind == "warning" and not self.ours(m.file)]
+        return "\n".join(self._message_text(m, (m.file, m.line), None) for m in kept)
 
     def _user_location(self, message):
         """Returns the first (file, line) of a message, its instantiations and its #includes that is in the
-        user's text; otherwise the first that is in a file with a meaning; or None."""
+        user's text; otherwise the first position in a file of `meanings`, or None."""
         places = [(message.file, message.line), *message.required, *message.included]
         for place in places:
             if not self.ours(place[0]) and place[0] not in self.meanings:
                 return place
         return next((place for place in places if place[0] in self.meanings), None)
 
-    def _text(self, message, place, meaning):
-        text = _reword(message.text)
+    def _message_text(self, message, place, meaning):
+        text = _reworded_text(message.text)
         if meaning is not None:
             return f"{meaning}: {text}"
         file, line = place or (message.file, message.line)
@@ -166,7 +166,7 @@ class Reader:
             shown = [shown[0], divisions.marker_line_without_marks(*shown)]
         head = f"{file}({line}): {message.kind}: {text}"
         parts = [head, *(f"  {part}" for part in shown if part.strip())]
-        return longlines.shortened("\n".join(parts))
+        return longlines.shorten_lines("\n".join(parts))
 
     def _line_with_caret(self, message):
         """Returns the user's line and a line with a caret if g++ did not show them, else []. g++ shows lines
@@ -175,7 +175,7 @@ class Reader:
         lines = [divisions.remove_marks(text) for text in self._lines_read().get(place, ())]
         if any(message.shown[0].split() == line.split() for line in lines if message.shown):
             return []
-        if len(lines) > 1:  # the lines of a text that exists only in memory
+        if len(lines) > 1:  # the lines of a source text in memory
             meant = _QUOTED.findall(message.text)
             lines = [t for t in lines if any(t.startswith(m, message.column - 1) for m in meant)]
         given = self._lines_given().get(place, ())
@@ -198,7 +198,7 @@ class Reader:
             self._source_lines = _lines_by_place(self.source)
         return self._source_lines
 
-    def _undefined(self, log):
+    def _undefined_symbols(self, log):
         texts = []
         for match in _UNDEFINED.finditer(log):
             name = match["name"] or match["plain"]
@@ -238,7 +238,7 @@ def lines_with_origin(source: str) -> Iterator[tuple[tuple[str, int], str]]:
             yield place, text
 
 
-def _reword(text):
+def _reworded_text(text):
     own = _OURS.search(text)
     if own:
         return own[1]

@@ -69,7 +69,7 @@ def read_options(source) -> Options:
     rest = list(source.options)
     while rest:
         option = rest.pop(0)
-        meaning, value = _split(option, rest, source.text)
+        meaning, value = _split_option(option, rest, source.text)
         if meaning == "include":
             includes.append(value)
         elif meaning == "define":
@@ -90,8 +90,8 @@ def read_options(source) -> Options:
     return result._replace(includes=tuple(includes), before="".join(f"{x}\n" for x in lines))
 
 
-def _split(option, rest, text):
-    """Returns (meaning, value) of an option; removes a separate value from `rest`."""
+def _split_option(option, rest, text):
+    """Returns (meaning, value) of an option. If the value is a separate argument, removes it from `rest`."""
     name, equals, value = option.partition("=")
     if name in _OPTIONS:
         takes_value, meaning = _OPTIONS[name]

@@ -23,7 +23,9 @@ import re
 from numbalite.compilers import cache, folders, headers
 
 LIBRARY_HEAD, _MAX_HEADERS = "library_head.h", 4
-_MIN_SOURCES = 10  # sources that begin with the same headers, before these headers are precompiled
+_MIN_SOURCES = (
+    10  # number of sources with the same first headers after which the headers are precompiled
+)
 _FIRST_LINE = re.compile(
     r'(?://[^\n\\]*|#include ("numbalite(?:/\w+)?\.cuh")|#define (NUMBALITE_REDUCE_\w+)(?: (\d+))?)?\n'
 )
@@ -37,17 +39,17 @@ _sources: dict[tuple, int] = {}  # key -> number of sources that begin with the 
 
 def text_arguments(kind) -> list:
     """Returns the compiler arguments that include the prelude as text, not precompiled."""
-    return ["-include", path(kind)]
+    return ["-include", prelude_path(kind)]
 
 
-def path(kind, name="prelude.h") -> str:
+def prelude_path(kind, name="prelude.h") -> str:
     """Returns the path of the prelude, or of the head, for the target "sim" or "host"."""
     return os.path.join(headers.cuda_src(), kind, name)
 
 
 def first_headers(text) -> tuple:
-    """Returns macro definitions, as options of a compiler, that select the headers with which a source begins; ()
-    if these are only in the head, or too many."""
+    """Returns macro definitions, as options of a compiler, that select the headers with which a source
+    begins; () if there are no further headers, or too many."""
     found, macros, at = [], [], 0
     while line := _FIRST_LINE.match(text, at):
         at = line.end()
@@ -61,92 +63,94 @@ def first_headers(text) -> tuple:
     return (*macros, *(f"-DNUMBALITE_HEAD_{i}={name}" for i, name in enumerate(found, 1)))
 
 
-def is_common(compiler, family, flags, kind, macros) -> bool:
+def has_common_headers(compiler, family, flags, kind, macros) -> bool:
     """Returns whether the library head with these macros (first_headers) is precompiled, or so many sources begin
-    with these headers that `arguments` must precompile it."""
+    with these headers that `prelude_arguments` must precompile it."""
     key = (kind, LIBRARY_HEAD, compiler.command, *flags, *macros)
     if key in _made:
         return _made[key] is not None
-    folder = _folder(key, compiler)
+    folder = _cache_folder(key, compiler)
     if folder is None:
         return False
     _sources[key] = _sources.get(key, 0) + 1
-    if _sources[key] < _MIN_SOURCES and _ready(family, folder) is None:
+    if _sources[key] < _MIN_SOURCES and _precompiled_arguments(family, folder) is None:
         return False
     _asked.add(key)
     return True
 
 
-def arguments(compiler, family, flags, run, kind, name="prelude.h", *macros) -> list:
+def prelude_arguments(compiler, family, flags, run, kind, name="prelude.h", *macros) -> list:
     """Returns the arguments that include the precompiled prelude or head. `run(command)` runs a
     compiler. macros: the definitions with which the header is precompiled (first_headers)."""
     key = (kind, name, compiler.command, *flags, *macros)
     if key in _made:
         return _made[key] or text_arguments(kind)
-    folder = _folder(key, compiler)
+    folder = _cache_folder(key, compiler)
     if folder is None:
         return text_arguments(kind)
-    found = _ready(family, folder)
+    found = _precompiled_arguments(family, folder)
     if found is None:
         if key not in _asked:
             _asked.add(key)
             return text_arguments(kind)
-        found = _compile_header(compiler, family, [*flags, *macros], folder, run, path(kind, name))
+        found = _compile_header(
+            compiler, family, [*flags, *macros], folder, run, prelude_path(kind, name)
+        )
     _made[key] = found
     return found or text_arguments(kind)
 
 
-def forget(compiler, flags, kind, name="prelude.h", *macros) -> None:
-    """Records that the precompiled header did not work."""
+def discard_header(compiler, flags, kind, name="prelude.h", *macros) -> None:
+    """Discards a precompiled header that the compiler rejected."""
     key = (kind, name, compiler.command, *flags, *macros)
     _made[key] = None
 
 
 def forget_damaged(compiler, family, flags, kind, name="prelude.h", *macros) -> bool:
-    """Returns whether the folder that `arguments` found is damaged; the next call then creates the folder
-    again."""
+    """Returns whether the folder of a precompiled header is damaged, so that the next call of `prelude_arguments`
+    creates it again."""
     key = (kind, name, compiler.command, *flags, *macros)
-    folder = _folder(key, compiler)
-    if not _made.get(key) or folder is None or _ready(family, folder) is not None:
+    folder = _cache_folder(key, compiler)
+    if not _made.get(key) or folder is None or _precompiled_arguments(family, folder) is not None:
         return False
     del _made[key]
     return True
 
 
-def hooks(compiler, flags, compile) -> bytes:
+def hooks_object(compiler, flags, compile) -> bytes:
     """Returns the object file of the functions that checked images call (cuda_src/sim/hooks.h). `compile()`
     creates this object file once for a compiler and its flags."""
     key = ("hooks", compiler.command, *flags)
     if key not in _hooks:
-        _hooks[key] = _kept_hooks(_folder(key, compiler), compile)
+        _hooks[key] = _cached_hooks(_cache_folder(key, compiler), compile)
     return _hooks[key]
 
 
-def _kept_hooks(folder, compile):
-    found = folder and folders.find(folder, "hooks.o")
+def _cached_hooks(folder, compile):
+    found = folder and folders.find_folder(folder, "hooks.o")
     if found:
         try:
             with open(os.path.join(found, "hooks.o"), "rb") as file:
                 return file.read()
         except OSError:
-            pass  # another process has just cleared the cache
+            pass  # another process has cleared the cache meanwhile
     data = compile()
 
-    def fill(working):
+    def write_header(working):
         with open(os.path.join(working, "hooks.o"), "wb") as file:
             return file.write(data)
 
     if folder:
-        folders.make(folder, fill)
+        folders.create_folder(folder, write_header)
     return data
 
 
-def _folder(key, compiler):
+def _cache_folder(key, compiler):
     """Returns the path of an entry in the cache; None without a cache."""
     root = cache.directory()
     if root is None:
         return None
-    digest = cache.digest(key, _stamps(compiler.path))
+    digest = cache.hash_values(key, _stamps(compiler.path))
     return os.path.join(root, f"{cache.PRELUDE}{digest.hex()}")
 
 
@@ -161,11 +165,11 @@ def _stamps(program):
     return names, [(status.st_size, status.st_mtime_ns) for status in stats]
 
 
-def _ready(family, folder):
+def _precompiled_arguments(family, folder):
     """Returns the compiler arguments that include the precompiled prelude in a folder; None if the prelude is
     missing, damaged, or writable for other users."""
     compiled = "prelude.pch" if family == "clang" else "prelude.h.gch"
-    found = folders.find(folder, compiled, "prelude.h")
+    found = folders.find_folder(folder, compiled, "prelude.h")
     if found is None:
         return None
     if family == "clang":
@@ -176,7 +180,7 @@ def _ready(family, folder):
 def _compile_header(compiler, family, flags, folder, run, header):
     """Compiles a header."""
 
-    def fill(working):
+    def write_header(working):
         name = "prelude.pch" if family == "clang" else "prelude.h.gch"
         with open(os.path.join(working, "prelude.h"), "w", encoding="utf-8") as file:
             file.write(f'#include "{header}"\n')
@@ -190,5 +194,5 @@ def _compile_header(compiler, family, flags, folder, run, header):
             run(command).returncode == 0
         )
 
-    folders.make(folder, fill)
-    return _ready(family, folder)
+    folders.create_folder(folder, write_header)
+    return _precompiled_arguments(family, folder)

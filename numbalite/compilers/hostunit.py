@@ -44,25 +44,27 @@ def translation_unit(
     attributes = []
     if checks or _ATTRIBUTES.search(text):
         attributes = list(_attributes(source.text, source.kernels))
-    lines = [*_head(source, text, kind), placed, f'#line 1 "{END}"']
+    lines = [*_unit_head(source, text, kind), placed, f'#line 1 "{END}"']
     if kind == "sim":
         lines += ["NUMBALITE_SIM_PYTHON"] if source.is_python else []
         for i, limits in enumerate(attributes):
-            lines += _limits(source.kernels[i], i, limits)
+            lines += _kernel_limits(source.kernels[i], i, limits)
     else:
         lines += _host_table(source)
     for i in range(len(source.kernels)):
-        lines += _kernel(source, i, kind, attributes, checks)
+        lines += _kernel_entry(source, i, kind, attributes, checks)
     if checks:
-        lines.append(f"NUMBALITE_SIM_NAMES({subscripts.literal(subscripts.names(placed))})")
+        lines.append(
+            f"NUMBALITE_SIM_NAMES({subscripts.string_literal(subscripts.name_table(placed))})"
+        )
     if covers:
         lines.append('#include "sim/coverage.h"')
     for i in range(len(source.variables)):
-        lines += _variable(source, i, kind)
+        lines += _variable_entry(source, i, kind)
     return "\n".join(lines) + "\n"
 
 
-def _head(source, text, kind):
+def _unit_head(source, text, kind):
     yield f'#line 1 "{END}"'  # compilers name standard input differently
     if _MOVES.search(text):
         yield "#include <utility>"
@@ -73,12 +75,12 @@ def _head(source, text, kind):
         yield '#include "sim/unpredefined.h"'
 
 
-def _limits(name, i, attributes):
-    """Constants of a kernel for the simulator: the maximum number of threads per block, and the cluster size,
-    as C++ expressions; and the names of the parameters."""
+def _kernel_limits(name, i, attributes):
+    """Returns the C++ text of a kernel's constants for the simulator: threads per block, cluster size, and
+    parameter names."""
     yield f"constexpr unsigned nl_sim_threads_{i} = {attributes.threads};"
     dims = f"numbalite_sim::cluster_dims({attributes.cluster})"
-    if attributes.cluster_head:  # it contains the template parameters
+    if attributes.cluster_head:  # the expression contains the template parameters
         given = name.partition("<")[2].rpartition(">")[0]
         head = f"template <{attributes.cluster_head}> constexpr nl_sim_dim nl_sim_cluster_of_{i}()"
         yield f"{head} {{ return {dims}; }}"
@@ -95,7 +97,7 @@ def _host_table(source):
     yield "NUMBALITE_HOST_TABLE_END"
 
 
-def _kernel(source, i, kind, attributes, checks):
+def _kernel_entry(source, i, kind, attributes, checks):
     name = source.kernels[i]
     address = scanner.function_address(name)
     yield f'#line 1 "{END}/{i}"'
@@ -109,7 +111,7 @@ def _kernel(source, i, kind, attributes, checks):
         yield f"NUMBALITE_SIM_DESCRIBE({i}, {_DESCRIBED[kind].format(f'decltype({address})')})"
 
 
-def _variable(source, i, kind):
+def _variable_entry(source, i, kind):
     name, at = source.variables[i], len(source.kernels) + i
     yield f'#line 1 "{END}/{at}"'
     if kind == "sim":

@@ -1,6 +1,7 @@
-"""The result of a compilation: machine code, its symbols, and the types that the compiler reported.
+"""Defines Image, the result of a compilation: machine code, symbols, and the types that the compiler
+reported.
 
-The byte format of an image is for the disk cache: length-prefixed fields in a fixed order. Reading the fields
+In the disk cache, an image consists of length-prefixed fields in a fixed order. Reading the fields
 executes no code. The cache verifies the checksum of the bytes first (see numbalite.compilers.cache).
 """
 
@@ -30,7 +31,7 @@ def wrap_shared_object(code: bytes) -> bytes:
     )  # fmt: skip
 
 
-def sum_of(data: bytes) -> int:
+def image_checksum(data: bytes) -> int:
     """Returns the checksum of an image for the simulator."""
     return int.from_bytes(data[-8:], "little")
 
@@ -72,17 +73,17 @@ class Image(NamedTuple):
     def to_bytes(self) -> bytes:
         parts: list[bytes] = [_LENGTH.pack(self.catches)]
         for field in (self.kind, self.arch, self.log, self.source, self.data, self.ptx, self.stop):
-            _write(parts, field)
+            _write_field(parts, field)
         for table in (self.lowered, self.descriptions):
             parts.append(_LENGTH.pack(len(table)))
             for name, text in table.items():
-                _write(parts, name)
-                _write(parts, text)
+                _write_field(parts, name)
+                _write_field(parts, text)
         parts.append(_LENGTH.pack(len(self.slips)))
         for slip in self.slips:
             parts.append(_LENGTH.pack(slip.line))
             for field in (slip.file, slip.kind, slip.text, slip.shown):
-                _write(parts, field)
+                _write_field(parts, field)
         return b"".join(parts)
 
     @classmethod
@@ -100,7 +101,7 @@ class Image(NamedTuple):
         return cls(kind, data, arch, lowered, descriptions, log, ptx, source, slips, stop, catches)
 
 
-def _write(parts, field):
+def _write_field(parts, field):
     if field is None:
         parts.append(_LENGTH.pack(_ABSENT))
         return

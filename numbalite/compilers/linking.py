@@ -1,7 +1,7 @@
 """Links kernels with compiled code, for GPUs: The accepted files are PTX, cubins, LTO-IR, objects and
 archives.
 
-The toolkit's nvJitLink links the code of the source and the files of ``link=`` to one cubin. nvJitLink runs
+The toolkit's nvJitLink links the code of the source and the files of ``link_cubin=`` to one cubin. nvJitLink runs
 in a separate process, because a damaged file can crash it.
 """
 
@@ -49,7 +49,7 @@ def device_runtime() -> Binary:
         return Binary("archive", os.path.basename(path), file.read())
 
 
-def refuse_linked(source) -> None:
+def refuse_linked_code(source) -> None:
     """Raises NotImplementedError for a source with compiled code if there is no GPU."""
     if source.linked:
         names = ", ".join(binary.name for binary in source.linked)
@@ -59,7 +59,7 @@ def refuse_linked(source) -> None:
         )
 
 
-def link(source, kind: str, image: bytes, architecture: str, library: str) -> bytes:
+def link_cubin(source, kind: str, image: bytes, architecture: str, library: str) -> bytes:
     """Returns the cubin of a source's `image` linked with all its compiled code. CompileError names missing
     symbols."""
     options = [f"-arch={architecture}"]
@@ -69,7 +69,7 @@ def link(source, kind: str, image: bytes, architecture: str, library: str) -> by
         options.append(f"-maxrregcount={source.max_registers}")
     inputs = [(_TYPES[kind], image, source.name)]
     inputs += [(_TYPES[binary.kind], binary.data, binary.name) for binary in source.linked]
-    answer = _run(library, tuple(options), tuple(inputs))
+    answer = _run_nvjitlink(library, tuple(options), tuple(inputs))
     if isinstance(answer, str):
         raise CudaSupportError(f"{answer}: link= needs the toolkit's nvJitLink")
     if answer["status"]:
@@ -92,21 +92,21 @@ _SHARED_MEMORY = 48 << 10  # bytes of static shared memory
 def _align_shared_arrays(ptx):
     """Returns the PTX with shared arrays aligned to 16 bytes, if the result fits in shared memory.
 
-    The linker decides where shared arrays begin only after the assembler has selected instructions. So
-    without this alignment, the assembler cannot combine loads of neighbouring elements as in a whole program.
+    The linker decides where shared arrays begin only after the assembler has selected instructions. Without
+    this alignment, the assembler cannot combine loads of neighbouring elements.
     """
     found = [(int(align), int(size)) for _, align, _, size in _SHARED.findall(ptx)]
     if sum(size for _, size in found) + _WIDEST * len(found) > _SHARED_MEMORY:
         return ptx
 
-    def change(match):
+    def align_declaration(match):
         fits = int(match[2]) < _WIDEST and int(match[4]) % _WIDEST == 0
         return match[1] + (b"%d" % _WIDEST if fits else match[2]) + match[3]
 
-    return _SHARED.sub(change, ptx)
+    return _SHARED.sub(align_declaration, ptx)
 
 
-def assemble(source, ptx: bytes, architecture: str, library: str) -> bytes:
+def assemble_ptx(source, ptx: bytes, architecture: str, library: str) -> bytes:
     """Assembles a compiler's PTX to a cubin. Raises CudaSupportError without a linker."""
     from numbalite import _core
 
@@ -127,7 +127,7 @@ def assemble(source, ptx: bytes, architecture: str, library: str) -> bytes:
     return answer["cubin"]
 
 
-def _run(*job):
+def _run_nvjitlink(*job):
     """Calls _core.nvjitlink in another process; returns its result or the text of its exception."""
     if not sys.executable:
         from numbalite import _core

@@ -6,12 +6,12 @@ import re
 
 _MAX = 300  # maximum columns of a line that is shown with a caret
 _BEFORE = 100  # columns before the caret
-_MAX_ANY = 10_000  # columns of any other line
+_MAX_ANY = 10_000  # maximum columns of a line without a caret
 _CARET = re.compile(r"[ \t]*(?:\|[ \t]*)?[\^~][ \t^~]*$")
 _MARK = re.compile(r"[\^~]")
 
 
-def shortened(text: str) -> str:
+def shorten_lines(text: str) -> str:
     """Returns a log in which long lines are shortened to the text around the caret."""
     if len(text) <= _MAX:
         return text

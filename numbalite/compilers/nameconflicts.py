@@ -1,8 +1,8 @@
-"""Resolves conflicts between names of a source and names of numbalite: the names of the source are used.
+"""Resolves conflicts between names of a source and names of numbalite, in favour of the source.
 
 ``using namespace numbalite;`` makes the use of a name that both define ambiguous. Only the compiler knows the
-conflicts, because headers and macros may declare names. So if a source fails because of ambiguous names, the
-source is compiled once more, with using-declarations of all other names instead of the directive.
+conflicts, because headers and macros may declare names. If a source fails because of ambiguous names, it is
+compiled once more, with using-declarations of all other names instead of the directive.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _DECLARED = re.compile(
 )
 _ROUNDS = 8  # compilers stop after this number of errors
 
-# Names that a part of numbalite's headers declares in addition to those for which the part is included.
+# header part -> additional names that the part declares
 _BESIDE = {
     "complex": "abs arg conj imag norm polar real isfinite isinf isnan".split(),
     "half": "abs fma isinf isnan".split(),
     "tuple": ["get"],
 }
-# Of half, which is not a class of namespace numbalite
+# Functions of half, which is not a class of namespace numbalite
 _OPERATORS = "+ - * / == != < <= > >=".split()
 _NAMESPACES = ("cg", "groups")
 
 
-def compile(source, run, texts):
+def compile_without_conflicts(source, run, texts):
     """Calls run(source), and repeats it without numbalite's names that cause conflicts.
 
     ``texts()`` returns the contents of the user's headers that the source includes.
@@ -68,7 +68,7 @@ def _ambiguous_names(log, hidden):
 def _replace_directive(source, hidden, texts):
     """Replaces the directive of a source by declarations of numbalite's names; the line numbers stay."""
     words = set(re.findall(r"[^\W\d]\w*", "\n".join([source.text, *texts()])))
-    names = sorted((_available(source.text) & words) - hidden)
+    names = sorted((_available_names(source.text) & words) - hidden)
     lines = [
         f"namespace {name} = numbalite::{name};"
         if name in _NAMESPACES
@@ -80,7 +80,7 @@ def _replace_directive(source, hidden, texts):
     return source.replace(text=source.text.replace(_DIRECTIVE, " ".join(lines), 1))
 
 
-def _available(text):
+def _available_names(text):
     """Returns the set of names that namespace numbalite contains at the position of the directive."""
     included = set(re.findall(r'#include "numbalite/(\w+)\.cuh"', text))
     found = {

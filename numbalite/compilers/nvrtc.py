@@ -1,4 +1,4 @@
-"""NVRTC: compiles a source to a cubin for one GPU architecture.
+"""Compiles a source to a cubin for one GPU architecture, by NVRTC.
 
 The library is opened at the first compilation, not for kernels from the cache. nvrtclog.py reads its log.
 precompiled.py precompiles heavy headers.
@@ -72,7 +72,7 @@ def choose_architecture(major: int, minor: int, supported) -> tuple:
     return "ptx", f"compute_{nearest}"
 
 
-def _has(options, *prefixes):
+def _has_option(options, *prefixes):
     return any(option.startswith(prefixes) for option in options)
 
 
@@ -80,15 +80,15 @@ _OFAST_SINCE = (13, 0)
 _MINIMAL_SINCE = (12, 4)
 
 
-def options(source, architecture: str, directories=(), version=(12, 0)) -> list:
-    """NVRTC's options for a source; the user's are last and override numbalite's."""
+def nvrtc_options(source, architecture: str, directories=(), version=(12, 0)) -> list:
+    """Returns NVRTC's options for a source. The user's options are last, and override numbalite's options."""
     given = source.options
     result = []
-    if not _has(given, "-arch", "--gpu-architecture"):
+    if not _has_option(given, "-arch", "--gpu-architecture"):
         result.append(f"--gpu-architecture={architecture}")
-    if not _has(given, "-std", "--std"):
+    if not _has_option(given, "-std", "--std"):
         result.append(f"--std={source.std}")
-    if not _has(given, "-default-device", "--device-as-default-execution-space"):
+    if not _has_option(given, "-default-device", "--device-as-default-execution-space"):
         result.append("--device-as-default-execution-space")
     if source.fastmath:
         result.append("--use_fast_math")
@@ -106,14 +106,14 @@ def options(source, architecture: str, directories=(), version=(12, 0)) -> list:
         result.append(f"--maxrregcount={source.max_registers}")
     if source.linked or source.launches:
         result.append("--relocatable-device-code=true")
-    if "__int128" in source.text and not _has(given, "-device-int128", "--device-int128"):
+    if "__int128" in source.text and not _has_option(given, "-device-int128", "--device-int128"):
         result.append("--device-int128")
     result += given
     result += [f"-I{folder}" for folder in (*config.INCLUDE_PATH, *directories)]
     return result
 
 
-def expressions(source) -> tuple:
+def name_expressions(source) -> tuple:
     """Returns ({name: expression that returns its symbol}, {name: expression that describes its types})."""
     symbols = {name: scanner.function_address(name, name) for name in source.kernels}
     symbols.update((name, f"&{name}") for name in source.variables)
@@ -139,7 +139,7 @@ def _unit_text(source, describes):
     return f'{first}#line 1 "{quote_label(source.name)}"\n{text}' if first else text
 
 
-def _code(result, kind):
+def _result_code(result, kind):
     """Returns (kind, bytes) of NVRTC's result; `kind` is a format that the driver can load."""
     if result["ltoir"]:
         return "ltoir", result["ltoir"]
@@ -153,14 +153,14 @@ def _code(result, kind):
 _NOT_STOPPABLE = ("-arch", "--gpu-architecture", "-dlto", "--dlink-time-opt")
 
 
-def _assemble(source, ptx, architecture):
+def _assemble_ptx(source, ptx, architecture):
     """Returns (kind, bytes) for PTX: a cubin for the GPU. Returns the PTX itself, which the driver assembles,
     if the toolkit has no linker or if other code is linked."""
     data = ptx.rstrip(b"\0") + b"\0"
     if source.linked or source.launches or not architecture.startswith("sm_"):
         return "ptx", data
     try:
-        return "cubin", linking.assemble(source, data, architecture, toolkit.linker_library())
+        return "cubin", linking.assemble_ptx(source, data, architecture, toolkit.linker_library())
     except CudaSupportError:
         return "ptx", data
 
@@ -168,10 +168,10 @@ def _assemble(source, ptx, architecture):
 def _code_with_catching_asserts(source, ptx, kind, data, architecture):
     """Returns (PTX and code of a source whose asserts write a record, True); (the compiler's result, False)
     if no assembler for PTX is available."""
-    changed = asserts.catch(ptx)
+    changed = asserts.catch_asserts(ptx)
     if kind == "ptx":
         return changed, kind, changed.rstrip(b"\0") + b"\0", True
-    kind, made = _assemble(source, changed, architecture)
+    kind, made = _assemble_ptx(source, changed, architecture)
     return (changed, kind, made, True) if kind == "cubin" else (ptx, "cubin", data, False)
 
 
@@ -181,49 +181,51 @@ def compile(source, capability) -> Image:
 
     chosen, version, supported = open_library()
     kind, architecture = choose_architecture(capability[0], capability[1], supported)
-    is_stoppable = source.stoppable and not _has(source.options, *_NOT_STOPPABLE)
+    is_stoppable = source.stoppable and not _has_option(source.options, *_NOT_STOPPABLE)
     given = architecture
     if is_stoppable:
         kind, architecture = "ptx", f"compute_{architecture.partition('_')[2]}"
-    symbols, texts = expressions(source)
+    symbols, texts = name_expressions(source)
     text = _unit_text(source, bool(texts))
     directories = toolkit.include_directories(chosen.path)
     memory = {name: files.encode_text(inside) for name, inside in source.headers}
     memory = {**headers.headers_for_version(version), **memory}
     wanted = list(dict.fromkeys([*symbols.values(), *texts.values()]))
-    arguments = options(source, architecture, directories, version)
+    arguments = nvrtc_options(source, architecture, directories, version)
 
     def run(text, more=()):
         made = _core.nvrtc_compile(
             files.encode_text(text), source.name, memory, [*arguments, *more], wanted
         )
         if made["status"]:
-            made["log"] = longlines.shortened(made["log"])
+            made["log"] = longlines.shorten_lines(made["log"])
         return made
 
     result = None
     if source.is_short and version >= _MINIMAL_SINCE and "#include <" not in text:
         result = run(text, ["--minimal"])
-        if result["status"]:  # it may need what is omitted
+        if result["status"]:  # the source may need the omitted headers
             result = None
     if result is None and version >= precompiled.SINCE:
-        result = precompiled.compile(run, source, text, arguments, directories)
+        result = precompiled.compile_precompiled(run, source, text, arguments, directories)
     if result is None or (
         result["status"] and nvrtclog.is_about_headers(result["log"], directories)
     ):
         result = run(text)
     if result["status"]:
-        raise _failure(source, result, text, directories, version)
+        raise _compile_error(source, result, text, directories, version)
     lowered = result["lowered"]
     ptx = result["ptx"]
-    kind, data = _code(result, kind)
+    kind, data = _result_code(result, kind)
     stop = None
-    catches = kind != "ltoir" and not source.linked and not source.launches and asserts.has(ptx)
+    catches = (
+        kind != "ltoir" and not source.linked and not source.launches and asserts.has_assert(ptx)
+    )
     if is_stoppable and kind == "ptx":
         architecture = given
-        ptx, stop = stoppable.of_source(ptx, source, symbols, lowered)
-        ptx = asserts.catch(ptx) if catches else ptx
-        kind, data = _assemble(source, ptx, architecture)
+        ptx, stop = stoppable.instrument_source(ptx, source, symbols, lowered)
+        ptx = asserts.catch_asserts(ptx) if catches else ptx
+        kind, data = _assemble_ptx(source, ptx, architecture)
     elif catches:
         ptx, kind, data, catches = _code_with_catching_asserts(
             source, ptx, kind, data, architecture
@@ -236,7 +238,7 @@ def compile(source, capability) -> Image:
                 f"link= with compiled code needs an NVRTC that supports the GPU; this NVRTC is "
                 f"{version[0]}.{version[1]} ({chosen.path}): {toolkit.INSTALL}"
             )
-        data = linking.link(source, kind, data, architecture, toolkit.linker_library())
+        data = linking.link_cubin(source, kind, data, architecture, toolkit.linker_library())
         kind = "cubin"
     return Image(
         kind=kind,
@@ -244,10 +246,12 @@ def compile(source, capability) -> Image:
         arch=architecture,
         lowered={name: lowered[expression] for name, expression in symbols.items()},
         descriptions={name: lowered[expression] for name, expression in texts.items()},
-        log="\n".join(nvrtclog.worth_reading(nvrtclog.messages(result["log"]), directories)),
+        log="\n".join(
+            nvrtclog.without_library_warnings(nvrtclog.parse_messages(result["log"]), directories)
+        ),
         ptx=ptx and ptx.rstrip(b"\0"),
         source=source.text,
-        slips=tuple(slipwarnings.of_nvrtc(result["log"], source)),
+        slips=tuple(slipwarnings.slips_of_nvrtc_log(result["log"], source)),
         stop=stop,
         catches=catches,
     )
@@ -257,10 +261,10 @@ def _packages_text(packages):
     return "MathDx" if packages == "nvidia-mathdx" else "the CUDA toolkit"
 
 
-def _failure(source, result, text, directories, version):
+def _compile_error(source, result, text, directories, version):
     """Returns the exception for a compilation that failed."""
     log = result["log"]
-    readable = nvrtclog.readable(nvrtclog.messages(log), source, text, directories)
+    readable = nvrtclog.readable_messages(nvrtclog.parse_messages(log), source, text, directories)
     for name in dict.fromkeys(nvrtclog.NOT_FOUND.findall(log)):
         packages = toolkit.packages_for(name, version[0])
         if packages:

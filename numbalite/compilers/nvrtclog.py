@@ -1,9 +1,9 @@
 """Reads NVRTC's log: its messages, without repetitions and hints, at the lines of the user's source.
 
-The wording differs between releases, so only the structure of a log is used: an empty line ends a message,
-and its first line begins with ``file(line): ``, and so does each note. Indented lines of a message name the
-source positions that led to it. An error in one of numbalite's headers is reported at the last line of a
-user's file that its message names, in any position and format.
+The wording differs between releases, so only the structure of a log is used: an empty line ends a message. A
+message and each of its notes begin with ``file(line): ``. Indented lines of a message name the source
+positions that led to it. An error in one of numbalite's headers is reported at the last line of a user's file
+that its message names, in any position and format.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WARNING = re.compile(
 _NOTE = re.compile(r"(?P<file>[^\s(][^\n(]*)\(\d+\): note\b|Note\b")
 _TRIED = re.compile(
     r"[^\n]*\bnote #33\d\d-D: ", re.I
-)  # a note about an overload that did not match
+)  # matches a note about an overload that did not match
 _CARET = re.compile(r"[ \t]*[\^~][ \t^~]*$")
 # A position in any file: Matches `at line 3 of FILE`, `FILE(3): here` (NVRTC before 12.2), `FILE:3:`.
 _LINE_OF = re.compile(r'\bline (?P<line>\d+) of "?(?P<file>[^"\n]+?)"?[ \t]*$')
@@ -39,23 +39,23 @@ _DIRECTIVE = re.compile(r'(?m)^[ \t]*#[ \t]*line[ \t]+\d+[ \t]+"((?:[^"\\\n]|\\.
 _STATIC_ASSERTION = re.compile(r"static assertion failed with ")
 
 
-def messages(log: str) -> list[str]:
+def parse_messages(log: str) -> list[str]:
     """Returns the compiler's messages, each with the source lines shown in the log."""
     text = _ENDING.sub("", log.replace("\0", ""))
     blocks = (block.strip("\n") for block in re.split(r"\n[ \t]*\n", text))
     return [block for block in blocks if block.strip() and not block.startswith(_HINT)]
 
 
-def worth_reading(found, directories) -> list[str]:
+def without_library_warnings(found, directories) -> list[str]:
     """Drops warnings about headers of the toolkit and of numbalite."""
-    foreign = (*directories, *headers.in_memory())
+    foreign = (*directories, *headers.memory_headers())
     return [m for m in found if not (m.startswith(foreign) and "): warning" in m)]
 
 
-def warnings(log: str) -> list[tuple[str, str, str, int, list[str]]]:
+def parse_warnings(log: str) -> list[tuple[str, str, str, int, list[str]]]:
     """Returns (number, text, file, line, shown source lines) of each warning."""
     found = []
-    for message in messages(log):
+    for message in parse_messages(log):
         match = _WARNING.match(message)
         if match is not None:
             shown = message.split("\n")[1:]
@@ -65,16 +65,16 @@ def warnings(log: str) -> list[tuple[str, str, str, int, list[str]]]:
 
 def is_about_headers(log: str, directories) -> bool:
     """Returns whether one of the errors is in a header, not in the user's text."""
-    foreign = (*directories, *headers.in_memory())
-    return any(m.startswith(foreign) and "error" in m for m in messages(log))
+    foreign = (*directories, *headers.memory_headers())
+    return any(m.startswith(foreign) and "error" in m for m in parse_messages(log))
 
 
-def readable(found, source, text: str, directories=()) -> list[str]:
+def readable_messages(found, source, text: str, directories=()) -> list[str]:
     """Returns the messages of a failed compilation for the user. `text`: what NVRTC compiled."""
     named = [source.name, *(re.sub(r"\\(.)", r"\1", one) for one in _DIRECTIVE.findall(text))]
-    files = [one for one in dict.fromkeys(named) if one not in headers.in_memory()]
+    files = [one for one in dict.fromkeys(named) if one not in headers.memory_headers()]
     lines = [
-        at_the_users_line(m, files, directories) for m in _expression_errors(found, source) or found
+        move_to_user_line(m, files, directories) for m in _expression_errors(found, source) or found
     ]
     return [m for m in lines if "): warning" not in m] or lines
 
@@ -83,7 +83,7 @@ def _expression_errors(found, source):
     """Reports each name expression that failed once, by its kernel or variable."""
     kept = []
     meant = {scanner.function_address(name): name for name in source.kernels if name.endswith(")")}
-    # NVRTC 12.0 and 12.1 list the name expressions after all of the causes, in the same order.
+    # NVRTC 12.0 and 12.1 list the failed name expressions after all causes, in the order of the causes.
     old = iter(m[1].replace(" ", "") for m in map(_OLD_EXPRESSION.search, found) if m)
     for message in found:
         if message.startswith(_MAP):
@@ -104,18 +104,20 @@ def _expression_errors(found, source):
     return kept
 
 
-def at_the_users_line(message: str, files=(), directories=()) -> str:
+def move_to_user_line(message: str, files=(), directories=()) -> str:
     """Returns a message at a line of the user's text, without notes about numbalite's headers and about each
     overload.
 
     `files` are the names of the user's files. A message about a file that is not numbalite's keeps its line.
     """
-    own = tuple(f"{name}(" for name in headers.in_memory())
-    body, notes = _split(message)
+    own = tuple(f"{name}(" for name in headers.memory_headers())
+    body, notes = _split_notes(message)
     head, separator, text = body.partition("): ")
     if separator and head.startswith(own):
-        foreign = (*directories, *headers.in_memory())
-        found = _users_line(body, files, foreign) or _users_line("\n".join(notes), files, foreign)
+        foreign = (*directories, *headers.memory_headers())
+        found = _last_user_line(body, files, foreign) or _last_user_line(
+            "\n".join(notes), files, foreign
+        )
         if found:
             text = _STATIC_ASSERTION.sub("", text.split("\n", 1)[0])
             return f"{found[0]}({found[1]}): {text}"
@@ -123,7 +125,7 @@ def at_the_users_line(message: str, files=(), directories=()) -> str:
     return "\n".join(part for part in (body.rstrip(), *kept) if part) or message
 
 
-def _split(message):
+def _split_notes(message):
     """Returns (the message without its notes, its notes). A note ends after the source line that the compiler
     shows with it."""
     body: list[str] = []
@@ -142,8 +144,9 @@ def _split(message):
     return "\n".join(body), ["\n".join(note) for note in notes]
 
 
-def _users_line(part, files, foreign):
-    """Returns the last (file, line) of a user's file in these lines. None without one."""
+def _last_user_line(part, files, foreign):
+    """Returns the last (file, line) of a user's file in these lines. Returns None if there is no such
+    position."""
     best = None
     named = _position_in(tuple(files))
     for row in part.split("\n"):
@@ -156,7 +159,7 @@ def _users_line(part, files, foreign):
 
 @functools.lru_cache(maxsize=16)
 def _position_in(files):
-    """Returns a position in one of these files. None without files."""
+    """Returns a position in one of these files. Returns None without files."""
     if not files:
         return None
     names = "|".join(re.escape(one) for one in sorted(files, key=len, reverse=True))

@@ -1,5 +1,5 @@
-"""Packs contain compiled images of numbalite's own kernels. The package includes them, so that first calls do
-not compile.
+"""Reads and writes packs of compiled images of numbalite's own kernels. The package includes them, so that
+first calls do not compile.
 
 There is one pack for each architecture, images/sm_90.pack in the package. A pack contains the digest of the
 CUDA C++ files and the compiler modules from which it was made; in a package whose files differ, the pack is
@@ -77,8 +77,8 @@ class Pack:
             return None
 
 
-def write(path: str, images: Iterable[tuple[bytes, Image]]) -> None:
-    """Writes a pack of (key, image); images that are used together should follow each other."""
+def write_pack(path: str, images: Iterable[tuple[bytes, Image]]) -> None:
+    """Writes a pack of (key, image); images that are used together should be adjacent."""
     import lzma
 
     blocks: list[list[bytes]] = [[]]
@@ -102,20 +102,20 @@ def write(path: str, images: Iterable[tuple[bytes, Image]]) -> None:
         file.write(b"".join((*parts, *packed)))
 
 
-def load(source: Source, target: tuple) -> Image | None:
+def load_image(source: Source, target: tuple) -> Image | None:
     """Returns the image of a source in the pack for a target, or None."""
     if target[0] != "cuda":
         return None
-    found = _for_target(target[1], target[2])
-    return None if found is None else found.get(key_of(source))
+    found = _target_pack(target[1], target[2])
+    return None if found is None else found.get(source_key(source))
 
 
-def key_of(source: Source) -> bytes:
+def source_key(source: Source) -> bytes:
     """Returns the key of a source; the key is equal for equal packages in different folders."""
-    return cache.digest(cache.SCHEMA, tuple(portable(source)))
+    return cache.hash_values(cache.SCHEMA, tuple(portable_source(source)))
 
 
-def portable(source: Source) -> Source:
+def portable_source(source: Source) -> Source:
     """Returns the source without the path of this package."""
     return source.replace(
         text=source.text.replace(_PACKAGE, "numbalite"),
@@ -124,7 +124,7 @@ def portable(source: Source) -> Source:
 
 
 @functools.cache
-def _for_target(major: int, minor: int) -> Pack | None:
+def _target_pack(major: int, minor: int) -> Pack | None:
     """Returns the pack for a compute capability: that of its own architecture, or of an earlier one
     with the same major number."""
     for number in range(minor, -1, -1):

@@ -9,15 +9,14 @@ this file for the next sources.
 
 numbalite's own header is a preamble, too, with the code that describes kernels and is otherwise after the
 source. Precompiling numbalite's header saves a fifth of a small kernel's compile time, and costs a third of
-one compile time once. So numbalite's header is precompiled at the third source of a process, and programs
-with one or two kernels do not pay for it.
+one compile time once. numbalite's header is therefore precompiled at the third source of a process.
 
 The precompiled file is an image of NVRTC's memory, valid for this process only, and a modified file could
-execute any code. So no other user may access the file: it is created in a folder that only the user can write
-to, opened, and unlinked at once; the next compilation reads the file through its open file descriptor. The
-unlinked file disappears when the process ends, however it ends. The key of a preamble covers everything that
-determines the file's contents. If precompiling fails (the disk is full, another library has moved NVRTC's
-heap), the source is compiled without a precompiled header.
+execute any code. Therefore, no other user may access the file: it is created in a folder that only the user
+can write to, opened, and unlinked at once; the next compilation reads the file through its open file
+descriptor. The unlinked file is freed when the process ends or is killed. The key of a preamble covers all
+values that determine the file's contents. If precompiling fails (the disk is full, another library has moved
+NVRTC's heap), the source is compiled without a precompiled header.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ def _forget_locks():
 os.register_at_fork(after_in_child=_forget_locks)
 
 
-def compile(run, source, text, arguments, directories):
+def compile_precompiled(run, source, text, arguments, directories):
     """Compiles `text` with its heavy headers precompiled. Returns None if the caller must compile without
     precompiled headers.
 
@@ -87,10 +86,12 @@ def compile(run, source, text, arguments, directories):
     directories those of the toolkit. If the result has an error status, the source itself is wrong: the
     source would also fail without precompiled headers.
     """
-    start = preamble(source, text, directories)
-    if not start or _has(arguments, _OPTIONS + _FORCED):
+    start = heavy_preamble(source, text, directories)
+    if not start or _has_option(arguments, _OPTIONS + _FORCED):
         return None
-    kept = _find(cache.digest(start, arguments, source.headers, _stamps(start, directories)))
+    kept = _find_preamble(
+        cache.hash_values(start, arguments, source.headers, _stamps(start, directories))
+    )
     kept.asked += 1
     if not kept.works or (start == _OWN and kept.asked <= _PATIENCE):
         return None
@@ -99,7 +100,7 @@ def compile(run, source, text, arguments, directories):
         if kept.file is None:
             with kept.lock:
                 if kept.file is None and kept.works:
-                    return _without_header_messages(kept, _make(kept, run, whole))
+                    return _without_header_messages(kept, _create_preamble(kept, run, whole))
         file = kept.file
         if file is None:
             return None
@@ -111,7 +112,7 @@ def compile(run, source, text, arguments, directories):
         return None
 
 
-def _has(options, prefixes):
+def _has_option(options, prefixes):
     return any(option.startswith(prefixes) for option in options)
 
 
@@ -129,10 +130,10 @@ _LINE = re.compile(r"#[ \t]*(\w+)((?:[^\n\\]|\\.)*)", re.DOTALL)
 _INCLUDED = re.compile(r'[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[ \t]*(?://.*)?$', re.DOTALL)
 
 
-def preamble(source, text, directories) -> str:
+def heavy_preamble(source, text, directories) -> str:
     """Returns the #include lines of heavy headers, and of headers between them, at the beginning of a source.
-    Without heavy headers, returns the #include of numbalite's header; "" if the source does not begin with
-    that either."""
+    Without heavy headers, returns the #include of numbalite's header; or "" if the source does not begin with
+    an #include."""
     names, own, is_heavy, at = [], [], False, 0
     places = headers.SearchFolders(source, directories)
     while True:
@@ -148,7 +149,7 @@ def preamble(source, text, directories) -> str:
         name = included[1] or included[2] if included else ""
         if not included or not name or name in places.memory:
             break
-        if name in headers.in_memory():
+        if name in headers.memory_headers():
             weighs = _is_heavy(name)
             # numbalite's headers that include no heavy header may also follow the heavy headers.
             if name.startswith("numbalite") and not weighs:
@@ -157,7 +158,7 @@ def preamble(source, text, directories) -> str:
         elif places.is_of_toolkit(name, bool(included[1])):
             weighs = _is_heavy(name)
         else:
-            break  # the user's header: the following text may depend on it
+            break  # stop at the user's header, on which the following text may depend
         names.append(name)
         is_heavy |= weighs
     if not is_heavy:
@@ -168,14 +169,14 @@ def preamble(source, text, directories) -> str:
 def _is_heavy(name):
     if name.startswith(_HEAVY):
         return True
-    text = headers.in_memory().get(name)
-    return text is not None and any(n.startswith(_HEAVY) for n, _ in headers.includes(text))
+    text = headers.memory_headers().get(name)
+    return text is not None and any(n.startswith(_HEAVY) for n, _ in headers.included_names(text))
 
 
 def _stamps(start, directories):
     """Returns (name, size, date) of each of the toolkit's files that a preamble includes."""
     found = []
-    for name, _ in headers.includes(start):
+    for name, _ in headers.included_names(start):
         for folder in directories:
             try:
                 status = os.stat(os.path.join(folder, name))
@@ -190,7 +191,7 @@ def _stamps(start, directories):
 # -------------------------------------------------------------------------------------
 
 
-def _find(key):
+def _find_preamble(key):
     """Returns the KeptPreamble for a key, created if necessary; removes the least recently used."""
     with _lock:
         kept = _kept.pop(key, None) or KeptPreamble()
@@ -201,10 +202,10 @@ def _find(key):
     return kept
 
 
-def _make(kept, run, text):
+def _create_preamble(kept, run, text):
     """Compiles a source, and keeps the file that NVRTC created from its preamble."""
     try:
-        working = folders.Working(cache.directory())
+        working = folders.WorkingFolder(cache.directory())
     except OSError:
         kept.works = False
         return None
@@ -220,8 +221,9 @@ def _make(kept, run, text):
 
 _USED = re.compile(r'(?m)^"[^\n]*": (?:creating|using) precompiled header file "[^\n]*"\n*')
 _ABOUT = re.compile(
-    r"Warning #\d+(?:-D)?: [^\n]*(?:precompiled header|\bPCH\b)"  # the message refers to no line of the source
-    r"|[^\n]*\): warning #(?:639|20283)(?:-D)?: "  # not enough memory; the source itself begins after the #line
+    r"Warning #\d+(?:-D)?: [^\n]*(?:precompiled header|\bPCH\b)"  # a message without a line of the source
+    # An error in the preamble (not enough memory): the source itself begins after the #line
+    r"|[^\n]*\): warning #(?:639|20283)(?:-D)?: "
 )
 _BAD = re.compile(r"(?i)catastrophic error: [^\n]*precompiled header|internal error")
 
@@ -234,7 +236,8 @@ def _without_header_messages(kept, result):
     log = _USED.sub("", result["log"])
     is_used = len(log) < len(result["log"])
     if not is_used:
-        kept.works = False  # this source was compiled without a precompiled header, and the next sources will be, too
+        # Record the failure, so that later sources are compiled without a precompiled header, too
+        kept.works = False
     if result["status"] and (not is_used or _BAD.search(log)):
         kept.works = False
         return None

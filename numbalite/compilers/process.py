@@ -1,8 +1,8 @@
-"""Runs a program until it ends, or until this process is interrupted: then ends the program and its children.
+"""Runs a program to its end. If this process is interrupted, ends the program and its child processes.
 
 Signals interrupt Python code of the main thread between any two bytecodes. A signal that arrives after
-subprocess.Popen has started a program, but before Popen returns, would leave the program running. So a
-separate thread, which no signal interrupts, starts programs.
+subprocess.Popen has started a program, but before Popen returns, would leave the program running. Programs
+are therefore started by a separate thread, which signals do not interrupt.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ PERIOD = 0.1
 the wait."""
 
 
-def run(command, stdin=b"", folder=None, environment=None) -> subprocess.CompletedProcess:
+def run_program(command, stdin=b"", folder=None, environment=None) -> subprocess.CompletedProcess:
     """Returns the program's output as bytes. Raises OSError if the program cannot be started."""
     started = _Run(command, stdin, folder, environment)
     try:
         try:
             start_new_thread(started, ())
-        except RuntimeError:  # too many threads, or the interpreter is ending
+        except (
+            RuntimeError
+        ):  # the thread cannot start: too many threads, or the interpreter is ending
             started()
         while not started.done.acquire(timeout=PERIOD):
             pass
@@ -64,7 +66,7 @@ class _Run:
                         start_new_session=True,  # a process group of its own: Ctrl-C reaches only this process
                     )
             with self.process:
-                self.output, self.errors = _results(self.process)
+                self.output, self.errors = _collect_output(self.process)
         except BaseException as problem:
             self.problem = problem
         finally:
@@ -77,7 +79,7 @@ class _Run:
             process = self.process
         if process is not None:
             if process.poll() is None:
-                _kill(process)
+                _kill_group(process)
             process.wait()
 
     def result(self):
@@ -88,17 +90,17 @@ class _Run:
         )
 
 
-def _results(process):
+def _collect_output(process):
     """Returns the program's standard output and errors; ends the program after its last message."""
     while True:
         try:
             return process.communicate(timeout=PERIOD)
         except subprocess.TimeoutExpired as late:
             if STOPPED in (late.stderr or b""):
-                _kill(process)
+                _kill_group(process)
 
 
-def _kill(process):
+def _kill_group(process):
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -59,9 +59,9 @@ class CountedLoop(NamedTuple):
     the step is added."""
 
     compare: Statement  # the setp
-    condition: str  # comparison of the setp, with the register on the left
+    condition: str  # comparison operator of the setp, with the register on the left
     compared: str  # the type of the setp
-    joined: Statement | None  # the and.pred or or.pred that reads the result of the setp
+    joined: Statement | None  # index of the and.pred or or.pred that reads the result of the setp
     result: str  # the predicate register that the setp writes
     goes_on: str
     kind: str  # "s" or "u"
@@ -90,7 +90,8 @@ class Loop:
 
     @property
     def most(self) -> int | None:
-        """The cost of all iterations; The number of iterations is None if it is not constant."""
+        """The cost of all iterations, or None if the number of iterations is
+        unknown."""
         most = self.counted.most if self.counted else None
         return None if most is None else most * self.cost
 
@@ -103,7 +104,7 @@ def cost_of(text: str) -> int:
     return next((cost for pattern, cost in _COSTS if pattern.match(body)), 1)
 
 
-def find(function: Function) -> list[Loop]:
+def find_loops(function: Function) -> list[Loop]:
     """Returns the loops of a function, the inner ones first. Each backward branch is a latch of one of the
     returned loops."""
     return _Graph(function).loops()
@@ -175,14 +176,14 @@ class _Graph:
                 backward.setdefault(header, []).append(branch)
         loops = []
         for header, branches in backward.items():
-            loop = Loop(header, self._natural(header, branches))
+            loop = Loop(header, self._natural_loop(header, branches))
             loop.latches = branches
             loops.append(loop)
         loops.sort(key=lambda loop: len(loop.blocks) if loop.blocks else 1 << 30)
-        self._measure(loops)
+        self._measure_loops(loops)
         return loops
 
-    def _natural(self, header, branches):
+    def _natural_loop(self, header, branches):
         """Returns the set of blocks from which a latch is reached without passing the header; None if a path
         enters the loop elsewhere."""
         if header < 0:
@@ -195,7 +196,7 @@ class _Graph:
                 waiting.extend(self.before.get(block, ()))
         return None if 0 in found and header != 0 else found
 
-    def _measure(self, loops):
+    def _measure_loops(self, loops):
         """Sets the costs of loops, and the counters of the innermost loops."""
         count = Counter(block for loop in loops for block in loop.blocks or ())
         is_irreducible = any(loop.blocks is None for loop in loops)
@@ -208,22 +209,22 @@ class _Graph:
             inner = {
                 id(claimed[block]): claimed[block] for block in loop.blocks if block in claimed
             }
-            loop.cost = sum(self._cost(block) for block in own)
+            loop.cost = sum(self._block_cost(block) for block in own)
             loop.cost += sum(other.most or other.cost for other in inner.values())
             is_innermost = not inner and all(
                 latches.get(block, loop) is loop for block in loop.blocks
             )
             if is_innermost and len(loop.latches) == 1:
-                loop.begin = self._begin(loop)
+                loop.begin = self._loop_begin(loop)
                 loop.counted = _Counting(self, loop).run() if loop.begin is not None else None
             claimed.update(dict.fromkeys(loop.blocks, loop))
             loop.is_nested = is_irreducible or count[loop.header] > 1
 
-    def _cost(self, block):
+    def _block_cost(self, block):
         statements = self.function.statements[self.starts[block] : self.starts[block + 1]]
         return sum(cost_of(statement.text) for statement in statements)
 
-    def _begin(self, loop):
+    def _loop_begin(self, loop):
         branch = self.function.statements[loop.latches[0].number]
         found = self.labels[loop.header]
         if PLAIN_BRANCH.fullmatch(branch.text) is None or any(
@@ -300,8 +301,8 @@ class _Counting:
         return self.graph.uses().get(register) == indices
 
     def _comparisons(self, is_negated, predicate):
-        """Yields (index of a setp, index of the and.pred or or.pred with its result, or None) for each
-        condition that ends the loop if false."""
+        """Yields (index of a setp, index of an and.pred or or.pred that uses it, or None) for each condition
+        that ends the loop."""
         index = self._only_definition(predicate)
         if index is None or not self._is_used_by(predicate, {index, self.latch.number}):
             return
@@ -369,12 +370,14 @@ class _Counting:
     def _max_iterations(self, counted):
         """Returns the largest possible number of iterations, or None if the number is unknown."""
         bound, step = _integer(counted.bound), counted.step
-        starts = self._starts(counted)
+        starts = self._start_values(counted)
         if bound is None or isinstance(step, str):
             return None
         if counted.kind == "u" and counted.goes_on in ("lt", "le"):
-            starts = [0]  # 0 allows the most iterations, also if the counter overflows
-        smallest, largest = limits(counted)
+            starts = [
+                0
+            ]  # the start value 0 allows the most iterations, also if the counter overflows
+        smallest, largest = counter_limits(counted)
         ends = [end + step for end in (bound, *starts)]
         if not starts or not all(smallest <= end <= largest for end in ends):
             return None
@@ -387,7 +390,7 @@ class _Counting:
         rounded = [abs(distance) + abs(step) - 1 for distance in distances if distance * step > 0]
         return max([more + distance // abs(step) for distance in rounded], default=0) + 2
 
-    def _starts(self, counted):
+    def _start_values(self, counted):
         """Returns the list of values of the counter before the loop; [] if they are not constants."""
         outside = [
             i
@@ -398,11 +401,11 @@ class _Counting:
         values = [_integer(found[3]) if found else None for found in moved]
         if None in values:
             return []
-        smallest, _ = limits(counted)
+        smallest, _ = counter_limits(counted)
         return [smallest + (value - smallest) % (1 << counted.width) for value in values]
 
 
-def limits(counted: CountedLoop) -> tuple[int, int]:
+def counter_limits(counted: CountedLoop) -> tuple[int, int]:
     """Returns the smallest and the largest value of the counter's type."""
     if counted.kind == "s":
         return -(1 << counted.width - 1), (1 << counted.width - 1) - 1

@@ -62,22 +62,21 @@ class Function:
     def targets(self, branch: Branch) -> list[Label | None]:
         """Returns the possible target labels of a branch; None for a label that was not found."""
         path = self.statements[branch.number].path
-        names = _find(self.lists, path, branch.target) or [branch.target]
-        return [_find(self.labels, path, name) for name in names]
+        names = _find_declaration(self.lists, path, branch.target) or [branch.target]
+        return [_find_declaration(self.labels, path, name) for name in names]
 
 
 class Module(NamedTuple):
-    """Returns the functions, {file number: name}, and {position: position of the call at which it was
-    inlined}."""
+    """The functions of a PTX module, {file number: name}, and {position: position of the inlining call}."""
 
     functions: list[Function]
     files: dict[int, str]
     parents: dict[tuple, tuple | None]
 
 
-def _find(table, path, name):
-    """Returns the value stored for a name at its innermost declaration that is visible in a scope. None if
-    there is none."""
+def _find_declaration(table, path, name):
+    """Returns the value stored for a name at its innermost declaration that is visible in a scope. Returns
+    None for an unknown name."""
     for count in range(len(path), 0, -1):
         found = table.get((path[:count], name))
         if found is not None:
@@ -106,7 +105,7 @@ class _Reader:
         for token in _TOKEN.finditer(self.ptx):
             kind = token.lastgroup
             if kind == "loc":
-                self._locate(token[0])
+                self._read_location(token[0])
                 self.start = token.end()
             elif kind == "file":
                 named = _FILE.match(token[0])
@@ -114,41 +113,41 @@ class _Reader:
                     self.files[int(named[1])] = named[2]
                 self.start = token.end()
             elif kind == "label":
-                self._label(token)
+                self._read_label(token)
             elif kind is None:
-                if not self._text(token):
+                if not self._statement_text(token):
                     self.start = token.end()  # a comment before a statement
             elif token[0] == "{":
-                self._open(token)
+                self._open_scope(token)
             elif token[0] == "}":
-                self._close(token)
+                self._close_scope(token)
             elif not self.depth and not self.skipped:
-                self._statement(token)
+                self._read_statement(token)
         return Module(self.functions, self.files, self.parents)
 
-    def _text(self, token):
+    def _statement_text(self, token):
         return self.ptx[self.start : token.start()].strip()
 
-    def _locate(self, text):
+    def _read_location(self, text):
         where = _LOCATION.match(text)
         if where is None:
             return
         numbers = [int(n) if n else None for n in where.groups()]
         call = tuple(numbers[3:]) if numbers[3] is not None else None
-        if numbers[1]:  # line 0: the statement has no line of its own
+        if numbers[1]:  # line 0 marks a statement without a source line
             self.location = tuple(numbers[:3])
             self.parents[self.location] = call or self.parents.get(self.location)
         if self.function is not None and self.function.location is None:
             self.function.location = self.location
 
-    def _label(self, token):
-        if self.function is not None and not self.depth and not self._text(token):
+    def _read_label(self, token):
+        if self.function is not None and not self.depth and not self._statement_text(token):
             self.last_label = tuple(self.scopes), token["label"]
             self.function.labels[self.last_label] = Label(token.start(), token.end())
             self.start = token.end()
 
-    def _open(self, token):
-        text = self._text(token)
+    def _open_scope(self, token):
+        text = self._statement_text(token)
         if self.skipped or text.startswith(".section"):
             self.skipped += 1
         elif self.function is None:
@@ -166,7 +165,7 @@ class _Reader:
             self.opened += 1
             self.start = token.end()
 
-    def _close(self, token):
+    def _close_scope(self, token):
         if self.skipped:
             self.skipped -= 1
             self.start = token.end()
@@ -180,10 +179,10 @@ class _Reader:
                 self.function = None
             self.start = token.end()
 
-    def _statement(self, token):
+    def _read_statement(self, token):
         function = self.function
         if function is not None:
-            text = self._text(token)
+            text = self._statement_text(token)
             begin = token.start() - len(self.ptx[self.start : token.start()].lstrip())
             path = tuple(self.scopes)
             if text.startswith(".branchtargets"):

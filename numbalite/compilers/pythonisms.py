@@ -93,10 +93,8 @@ _HOSTS = {
 
 
 def explain_missing_name(name: str, in_program: bool) -> str:
-    """Explains where a name that the compiler does not declare exists: in a header, in Python, in numba; ""
-    if nowhere.
-
-    in_program: the name is used in a complete program with a main, for whose host code one hint is given.
+    """Explains an undeclared name that exists in a header, in Python or in numba; returns "" for other names.
+    in_program: the source is a complete program with a main, whose host code gets a single hint.
     """
     from numbalite.types.inkernel import INSTEAD
 
@@ -293,8 +291,7 @@ _LONG = (
 
 
 def _strip_source(text):
-    """Returns the source without comments, strings, blank lines and repeated spaces, so that patterns scan each
-    character once."""
+    """Returns the source without comments, strings, blank lines and repeated spaces."""
     lines = (" ".join(line[:_LONG].split()) for line in blank_comments(text.value).split("\n"))
     return "\n".join(filter(None, lines))
 
@@ -319,7 +316,7 @@ _IN_A_TERM = re.compile(r"[\w.)\]]")
 
 
 def _opening_bracket_of(plain, at):
-    """Returns the position of the bracket that closes the bracket at ``at``. 0 if there is none."""
+    """Returns the position of the opening bracket that matches the closing bracket at ``at``, or 0."""
     depth = 0
     for i in range(at, -1, -1):
         depth += (plain[i] in ")]") - (plain[i] in "([")

@@ -5,7 +5,7 @@ Each compiler has its own warnings, and most are about style, signedness or unus
 contain the few warnings that are probable mistakes, by their switch or number; all other warnings are
 ignored. A mistake that is also found in the tokens is not reported twice.
 
-The warnings of a source are part of its Image and are cached with it. `issue` issues the warnings.
+The warnings of a source are part of its Image and are cached with it. `issue_warnings` issues the warnings.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LONG = frozenset(("long", "long long", "unsigned long", "unsigned long long", "
                    "long unsigned int", "long long unsigned int", "int64_t", "uint64_t"))  # fmt: skip
 
 
-def _format(text):
+def _explain_format(text):
     if "attribute" in text:
         return None
     quoted = [part for part in _QUOTED.findall(text) if not part.startswith("%")]
@@ -69,7 +69,7 @@ def _uninitialized_warning(text):
     return f"{name[1]} is read before it has a value: write one where it is declared, {name[1]} = 0"
 
 
-def _overflow(text):
+def _explain_overflow(text):
     if "integer" not in text and "overflow in expression" not in text:
         return None
     return (
@@ -104,23 +104,23 @@ _LOGICAL = "a constant as a condition is always true: compare it with a value"
 _CHAIN = "a second comparison compares the result of the first one, 0 or 1: write a < b && b < c"
 
 
-def _chain(text):
+def _explain_chain(text):
     return _CHAIN if "comparisons like" in text or "chained comparison" in text else None
 
 
 # switch of g++ or clang++, number of NVRTC -> (kind, text or a function of the compiler's text)
 _MEANT = {
-    "format": ("format", _format),
-    "format=": ("format", _format),
-    "181": ("format", _format),
+    "format": ("format", _explain_format),
+    "format=": ("format", _explain_format),
+    "181": ("format", _explain_format),
     "type-limits": ("unsigned", _explain_limited_range),
     "return-local-addr": ("address", _ADDRESS),
     "return-stack-address": ("address", _ADDRESS),
     "tautological-unsigned-zero-compare": ("unsigned", _explain_unsigned_comparison),
     "186": ("unsigned", _explain_unsigned_comparison),
-    "overflow": ("overflow", _overflow),
-    "integer-overflow": ("overflow", _overflow),
-    "61": ("overflow", _overflow),
+    "overflow": ("overflow", _explain_overflow),
+    "integer-overflow": ("overflow", _explain_overflow),
+    "61": ("overflow", _explain_overflow),
     "shift-count-overflow": ("shift", _SHIFT),
     "shift-count-negative": ("shift", _SHIFT),
     "62": ("shift", _SHIFT),
@@ -151,29 +151,29 @@ _BY_REAL = re.compile(r"[/%]=?\s*\(?\s*[-+]?(?:\d*\.\d*|\d+[eE])")
 _SWITCH = re.compile(r" \[-W(?:error=)?([\w=+-]+)(?:,[^\]]*)?\]$")
 
 
-def of_host(log: str, source: Source) -> list[Slip]:
+def slips_of_host_log(log: str, source: Source) -> list[Slip]:
     """Returns the probable mistakes in a log of g++ or clang++."""
     found = []
-    for message in hostlog.messages(log) if source.users else ():
+    for message in hostlog.parse_messages(log) if source.users else ():
         switch = _SWITCH.search(message.text)
         if message.kind != "warning" or switch is None:
             continue
         if message.required and switch[1] in ("type-limits", "tautological-unsigned-zero-compare"):
-            continue  # the comparison is in a template, for a type for which it may be unintended
+            continue  # ignore comparisons in templates, which may be intended for other types
         text = message.text[: switch.start()]
         found.append((switch[1], text, message.file, message.line, message.shown))
     return _slips_of_user(found, source)
 
 
-def of_nvrtc(log: str, source: Source) -> list[Slip]:
+def slips_of_nvrtc_log(log: str, source: Source) -> list[Slip]:
     """Returns the probable mistakes in a log of NVRTC."""
-    return _slips_of_user(nvrtclog.warnings(log), source) if source.users else []
+    return _slips_of_user(nvrtclog.parse_warnings(log), source) if source.users else []
 
 
 def _slips_of_user(found, source):
     made = []
     lines = None
-    times = collections.Counter(map(_key, found))
+    times = collections.Counter(map(_message_key, found))
     copies = linemap.count_copies(source.text) if found else {}
     for message in found:
         which, text, file, line, shown = message
@@ -189,18 +189,18 @@ def _slips_of_user(found, source):
         if callable(meaning):
             meaning = meaning(text)
         if which == "parentheses" and meaning is None:
-            kind, meaning = "chain", _chain(text)
+            kind, meaning = "chain", _explain_chain(text)
         lines = hostlog.texts_by_line(source.text) if lines is None else lines
         own = lines.get((file, line), "")
         if meaning is None or (kind == "division" and _BY_REAL.search(own)):
             continue
-        if kind == "unsigned" and times[_key(message)] < copies[(file, line), own]:
-            continue  # the function has several signatures, with other argument types
+        if kind == "unsigned" and times[_message_key(message)] < copies[(file, line), own]:
+            continue  # the function has further signatures with other argument types
         made.append(Slip(file, line, kind, meaning, _line_with_marker(own, shown)))
     return made
 
 
-def _key(message):
+def _message_key(message):
     """Returns the fields that identify a message, without its text, which contains types."""
     which, _, file, line, shown = message
     return which, file, line, tuple(shown[:2])
@@ -213,8 +213,8 @@ def _line_with_marker(line, shown):
     return line.strip()
 
 
-def search(source: Source) -> list[Slip]:
-    """Returns the probable mistakes in the tokens of a source, and those of its Python bodies. Raises
+def search_slips(source: Source) -> list[Slip]:
+    """Returns the probable mistakes in the tokens of a source, and in its Python bodies. Raises
     CompileError if an array is used with a wrong number of indices."""
     found, refused = slips.find_slips(source.text, source.users, source.std)
     if refused:
@@ -243,7 +243,7 @@ _WRONG_ALONE = frozenset(("format", "shift", "overflow"))
 """Slips that are wrong for the types of this signature, independent of the function's other signatures."""
 
 
-def common(found: Iterable[Slip], others: Iterable[Slip]) -> list[Slip]:
+def common_slips(found: Iterable[Slip], others: Iterable[Slip]) -> list[Slip]:
     """Returns the warnings of one signature that another signature has, too. `x < 0` is right for float32,
     and always false for uint8."""
     there = {(slip.file, slip.line, slip.kind) for slip in others}
@@ -265,7 +265,7 @@ _registries: dict[
 
 @contextlib.contextmanager
 def collect_slips() -> Iterator[list[Slip]]:
-    """Collects the warnings that `issue` receives in the `with` block, independent of warning filters. ``with
+    """Collects the warnings that `issue_warnings` receives in the `with` block, independent of warning filters. ``with
     collect_slips() as found``."""
     found: list[Slip] = []
     _listeners.append(found)
@@ -275,7 +275,7 @@ def collect_slips() -> Iterator[list[Slip]]:
         _listeners[:] = [each for each in _listeners if each is not found]
 
 
-def issue(found: Iterable[Slip]) -> None:
+def issue_warnings(found: Iterable[Slip]) -> None:
     """Issues a Python warning for each probable mistake, at its line. With the warning filter "error", the
     first warning is raised as an exception."""
     for slip in found:
@@ -284,13 +284,13 @@ def issue(found: Iterable[Slip]) -> None:
                 listener.append(slip)
         warning = KernelWarning(slip.text, slip.file, slip.line, slip.shown)
         try:
-            _warn(warning, slip)
+            _issue_warning(warning, slip)
         except KernelWarning as problem:
             problem.is_raised = True
             raise
 
 
-def _warn(warning, slip):
+def _issue_warning(warning, slip):
     if slip.file.startswith(
         "<source of "
     ):  # a generated source: report the warning at the line of the call

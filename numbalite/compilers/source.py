@@ -1,4 +1,4 @@
-"""Source: one translation unit, with everything that determines its compilation.
+"""Defines Source: a translation unit, with all inputs of its compilation.
 
 A Source is a value: equal sources have equal images, on which the disk cache relies.
 """
@@ -20,7 +20,7 @@ _HEAD = re.compile(
     re.VERBOSE,
 )
 # Matches -DN=128, -D N=128, --define-macro=N=128, where the user chose the name. Macros of libraries, and those
-# for the compiler or for numbalite: they must be defined before any header is read.
+# for the compiler or for numbalite: these macros must be defined before any header is read.
 _MACRO = re.compile(
     r"(?:-D[ ]?|--define-macro=)((?!_|NUMBALITE|NDEBUG\b|CUDA|CCCL|CUB_|THRUST|LIBCUDACXX)[A-Za-z]\w*)"
     r"(\([\w, .]*\))?(?:=(.*))?"
@@ -82,20 +82,20 @@ class Source(NamedTuple):
 
     @property
     def launches(self):
-        """Do kernels launch other kernels?"""
+        """Returns whether kernels of the source launch other kernels."""
         if "<<<" not in self.text:
             return False
         from numbalite.cxx import scanner
 
         return "<<<" in scanner.blank_comments(self.text)
 
-    def with_macros_inside(self) -> Source:
+    def with_inner_macros(self) -> Source:
         """Returns the source with the user's macros (such as -DN=128, or from headers included by
         options) as text after numbalite's own headers, because these may use the same names (N, T,
         ...)."""
         head = _HEAD.match(self.text)
         given = self._joined_options()
-        found = [_as_text(option) for option in given]
+        found = [_option_as_text(option) for option in given]
         if head is None or not any(found) or any(o.startswith(_READ_FIRST) for o in given):
             return self
         lines = [line for line in found if line]
@@ -119,7 +119,7 @@ class Source(NamedTuple):
         return self._replace(**changes)
 
 
-def _as_text(option):
+def _option_as_text(option):
     """Returns the preprocessor lines equivalent to an option; "" if the option does not become text."""
     included = _INCLUDED.fullmatch(option)
     if included:

@@ -6,8 +6,8 @@ set.
 
 - A counted loop (ptxloops.py) is divided into strips: the comparison gets a nearer bound; when the counter
   reaches this bound, the thread tests the flag and begins the next strip. An iteration executes the same
-  instructions as before, and the assembler unrolls the loop as before. A strip never has more iterations than
-  the loop has left, and a strip ends for all values of counter, step and bound. A loop with few iterations
+  instructions as before, and the assembler unrolls the loop as before. A strip has at most the remaining
+  iterations of the loop, and it ends for all values of counter, step and bound. A loop with few iterations
   gets no test.
 - Each other backward branch adds the cost of an iteration to a register. If the sum reaches BUDGET, the thread tests
   the flag. Every loop has a backward branch: `bra`, or `brx.idx` with a list of targets, in compiled code or
@@ -16,7 +16,7 @@ set.
   with a test also test the flag at their beginning, so that kernels which are already queued end at once.
 
 The first thread that exits writes the number of its test and its block and thread into the record RECORD, as
-the struct `record` in cext/core/stop.c. `instrument` returns the function and the source position of each test.
+the struct `record` in cext/core/stop.c. `insert_stop_tests` returns the function and the source position of each test.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Site(NamedTuple):
     line: int
 
 
-def instrument(ptx: str, is_users=lambda file: True) -> tuple[str, list[Site]]:
+def insert_stop_tests(ptx: str, is_users=lambda file: True) -> tuple[str, list[Site]]:
     """Returns the PTX with tests of the stop flag, and the tests in the order of their numbers.
 
     ``is_users(file)`` returns whether the file is the user's. A test in any other file has the position of
@@ -53,12 +53,12 @@ def instrument(ptx: str, is_users=lambda file: True) -> tuple[str, list[Site]]:
     recursive = _recursive_functions(module.functions, ptx)
     sites, edits = [], []
 
-    def site(function, location):
+    def make_site(function, location):
         sites.append(_site(function.name, location, module.files, module.parents, is_users))
         return len(sites) - 1
 
     for function in module.functions:
-        writer = _Writer(ptx, function, site)
+        writer = _Writer(ptx, function, make_site)
         writer.write(function.name in recursive)
         edits += writer.edits
     if not sites:
@@ -72,9 +72,11 @@ def instrument(ptx: str, is_users=lambda file: True) -> tuple[str, list[Site]]:
     return "".join(pieces), sites
 
 
-def of_source(ptx: bytes, source, symbols: dict, lowered: dict) -> tuple[bytes, bytes | None]:
+def instrument_source(
+    ptx: bytes, source, symbols: dict, lowered: dict
+) -> tuple[bytes, bytes | None]:
     """Returns the PTX of a compiled source with tests of the stop flag, and the tests in the form of
-    Image.stop. None without any."""
+    Image.stop. Returns None if there are no tests."""
     own = headers.cuda_src()
     names = {lowered[expression]: _user_name(name) for name, expression in symbols.items()}
 
@@ -82,7 +84,7 @@ def of_source(ptx: bytes, source, symbols: dict, lowered: dict) -> tuple[bytes, 
         is_own = file.startswith(own) or ("numbalite/" in file and file.endswith(".cuh"))
         return bool(file) and not is_own and "/include/" not in file
 
-    text, sites = instrument(ptx.rstrip(b"\0").decode(), is_users)
+    text, sites = insert_stop_tests(ptx.rstrip(b"\0").decode(), is_users)
     rows = (f"{names.get(site.function, '')}\t{_position_text(site)}\0" for site in sites)
     return text.encode(), "".join(rows).encode("utf-8", "replace") or None
 
@@ -176,7 +178,7 @@ _EXIT = (
 
 
 class _Writer:
-    """Returns the edits of a function: (begin, end, text). `site` returns the number of a new test of the
+    """Returns the edits of a function: (begin, end, text). `make_site` returns the number of a new test of the
     flag."""
 
     def __init__(self, ptx, function, site):
@@ -188,14 +190,14 @@ class _Writer:
 
     def write(self, is_recursive):
         function = self.function
-        for loop in ptxloops.find(function) if function.branches else ():
+        for loop in ptxloops.find_loops(function) if function.branches else ():
             if loop.most is not None and loop.most <= BUDGET:
                 continue
             if loop.counted is not None:
-                self._strips(loop, loop.counted)
+                self._split_counted_loop(loop, loop.counted)
                 continue
-            if loop.begin is not None and not self._sleeps(loop.latches[0]):
-                self._uncounted(loop)
+            if loop.begin is not None and not self._has_sleep(loop.latches[0]):
+                self._split_uncounted_loop(loop)
                 continue
             for latch in loop.latches:
                 self._insert_test(loop, latch)
@@ -213,7 +215,7 @@ class _Writer:
         branch = self.function.statements[latch.number]
         number = self.site(self.function, branch.location)
         text = branch.text
-        if self._sleeps(latch):
+        if self._has_sleep(latch):
             self._replace(branch, f"\n{_test_flag(number)}{text};")
             return
         count = f"add.u32 %nl_count, %nl_count, {min(loop.cost, BUDGET)};\n"
@@ -239,13 +241,13 @@ class _Writer:
             f"$nl_next{number}:\n",
         )
 
-    def _sleeps(self, latch):
+    def _has_sleep(self, latch):
         """Returns whether the loop of a branch sleeps; such a loop tests the flag at each iteration."""
         begin = self.function.statements[latch.number].begin
         label = self.function.targets(latch)[0]
         return label is not None and "nanosleep" in self.ptx[label.begin : begin]
 
-    def _uncounted(self, loop):
+    def _split_uncounted_loop(self, loop):
         """Splits an innermost loop with an unknown number of iterations into strips of BUDGET instructions. A
         new outer loop around the strips tests the flag. A test in the loop itself would be slower: the
         assembler would then synchronize the threads of a warp at each iteration."""
@@ -269,7 +271,7 @@ class _Writer:
         text += f"mov.u32 %nl_count, 0;\n{_test_flag(number)}bra {target};\n"
         self._replace(branch, text + (f"$nl_next{number}:\n" if predicate is not None else ""))
 
-    def _strips(self, loop, counted):
+    def _split_counted_loop(self, loop, counted):
         """Divides a loop into strips."""
         branch = self.function.statements[loop.latches[0].number]
         number = self.site(self.function, branch.location)
@@ -339,7 +341,7 @@ def _set_strip_bound(counted, near, away, most):
     register."""
     width, register, step = counted.width, counted.register, counted.step
     kind = f"{counted.kind}{width}"
-    smallest, largest = ptxloops.limits(counted)
+    smallest, largest = ptxloops.counter_limits(counted)
     text = f"min.{kind} {away}, {step}, {1 << width - 12};\n"
     if counted.kind == "s":
         text += f"max.{kind} {away}, {away}, 0;\n"

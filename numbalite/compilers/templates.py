@@ -1,4 +1,4 @@
-"""Templates of generated kernels: files of cuda_src/templates with placeholders."""
+"""Fills the placeholders in templates of generated kernels, the files of cuda_src/templates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _template(name: str) -> string.Template:
     return string.Template(text[text.index("*/\n") + 3 :])
 
 
-def fill(name: str, /, **words: object) -> str:
+def fill_template(name: str, /, **words: object) -> str:
     """Returns the text of a template with its placeholders replaced; raises KeyError for a missing
     placeholder."""
     return _template(name).substitute(words)
@@ -24,5 +24,5 @@ def fill(name: str, /, **words: object) -> str:
 
 def fill_around(name: str, /, **words: object) -> tuple[str, str]:
     """Returns the template's texts before and after the user's text."""
-    before, _, after = fill(name, user="\0", **words).partition("\0")
+    before, _, after = fill_template(name, user="\0", **words).partition("\0")
     return before, after.rstrip("\n")

@@ -77,7 +77,7 @@ def _toolkit_roots():
 def _library_folders():
     for root in _package_roots():
         names = _listdir(root)
-        # One folder per CUDA version since CUDA 13, and one per component before.
+        # CUDA 13 and newer have one folder per version, older releases one per component.
         for name in sorted((n for n in names if n[:2] == "cu" and n[2:].isdecimal()), reverse=True):
             yield os.path.join(root, name, "lib")
         if "cuda_nvrtc" in names:
@@ -114,12 +114,12 @@ def _libraries_by_pathfinder():
         from cuda.pathfinder import load_nvidia_dynamic_lib
 
         path = load_nvidia_dynamic_lib("nvrtc").abs_path
-    except Exception:  # any failure means "not found"
+    except Exception:  # any exception means "not found"
         return []
     return [Library(0, path)] if path else []
 
 
-def _search():
+def _search_libraries():
     """Yields all NVRTC libraries that were found, the preferred one first."""
     given = config.NVRTC
     if given:
@@ -141,7 +141,7 @@ def _search():
 
 def libraries() -> list:
     """Returns all NVRTC libraries that were found, the preferred one first."""
-    return list(_search())
+    return list(_search_libraries())
 
 
 opened: Library | None = None
@@ -157,7 +157,7 @@ def _driver_major():
     return None
 
 
-def fingerprint(with_linker: bool = False, with_runtime: bool = False) -> tuple:
+def libraries_fingerprint(with_linker: bool = False, with_runtime: bool = False) -> tuple:
     """Identifies the NVRTC, nvJitLink and device runtime libraries without loading them: paths, sizes and dates."""
     found: list = []
     others = [linker_library()] if with_linker or with_runtime else []
@@ -175,7 +175,7 @@ def linker_library() -> str:
     nvrtc = nvrtc_library()
     majors = [nvrtc.major] if nvrtc.major else range(_NEWEST, OLDEST - 1, -1)
     names = [f"libnvJitLink.so.{major}" for major in majors]
-    if path := _beside_nvrtc("nvjitlink", names):
+    if path := _find_next_to_nvrtc("nvjitlink", names):
         return path
     package = "nvidia-nvjitlink-cu12" if nvrtc.major == 12 else "nvidia-nvjitlink"
     raise CudaSupportError(
@@ -187,7 +187,7 @@ def linker_library() -> str:
 def device_runtime() -> str:
     """Returns the path of libcudadevrt.a, with which kernels that launch kernels are linked.
     Raises CudaSupportError without it."""
-    if path := _beside_nvrtc("cuda_runtime", ["libcudadevrt.a"]):
+    if path := _find_next_to_nvrtc("cuda_runtime", ["libcudadevrt.a"]):
         return path
     nvrtc = nvrtc_library()
     package = "nvidia-cuda-runtime-cu12" if nvrtc.major == 12 else "nvidia-cuda-runtime"
@@ -197,12 +197,12 @@ def device_runtime() -> str:
     )
 
 
-def _beside_nvrtc(package, names):
+def _find_next_to_nvrtc(package, names):
     """Returns the path of the first file of these names in the library folders of the selected NVRTC, or
     None."""
     path = nvrtc_library().path
     folders = [os.path.dirname(path), os.path.dirname(os.path.realpath(path))]
-    # Each package of CUDA 12 has a folder of its own.
+    # The packages of CUDA 12 have separate folders.
     folders += [os.path.join(folder, "..", "..", package, "lib") for folder in folders]
     for folder in (*folders, *_library_folders()):
         for name in names:
@@ -226,13 +226,13 @@ def nvrtc_library() -> Library:
     driver = _driver_major()
     state = (driver, config.NVRTC, *map(config.read_external, _VARIABLES), tuple(sys.path))
     if _chosen is None or _chosen[0] != state:
-        _chosen = state, _choose(driver)
+        _chosen = state, _choose_library(driver)
     return _chosen[1]
 
 
-def _choose(driver):
+def _choose_library(driver):
     too_new = too_old = None
-    for one in _search():
+    for one in _search_libraries():
         if 0 < one.major < OLDEST:
             too_old = too_old or one
         elif driver and one.major > driver:
@@ -309,7 +309,7 @@ def _include_by_pathfinder(part):
         from cuda.pathfinder import find_nvidia_header_directory
 
         return find_nvidia_header_directory("cudart" if part == "crt" else part)
-    except Exception:  # any failure means "not found"
+    except Exception:  # any exception means "not found"
         return None
 
 
@@ -334,7 +334,7 @@ def _bundled_folder(path):
     """Returns the folder of the headers that NVRTC contains, or None; `path` has the same meaning as for
     include_directories."""
     try:
-        return bundled.directory(path or nvrtc_library().path)
+        return bundled.header_directory(path or nvrtc_library().path)
     except CudaSupportError:
         return None
 
@@ -347,30 +347,30 @@ def include_directories(path: str | None = None) -> tuple:
         missing = dict(_PARTS)
         result: list[str] = []
         for folder in _include_folders_near(path):
-            _take(folder, missing, result)
+            _add_include_folder(folder, missing, result)
         if any(part in missing for part in _BUNDLED) and (folder := _bundled_folder(path)):
-            _take(folder, missing, result)
+            _add_include_folder(folder, missing, result)
         version = headers_version(result)
         for folder in _folders_of_other_toolkits():
             # NVRTC may fail to compile the headers of a newer toolkit.
             if version and (headers_version([folder]) or version) > version:
                 continue
-            _take(folder, missing, result)
+            _add_include_folder(folder, missing, result)
             if not missing:
                 break
         if len(missing) == len(_PARTS):
             for part in list(missing):
                 folder = _include_by_pathfinder(part)
                 if folder:
-                    _take(folder, missing, result)
+                    _add_include_folder(folder, missing, result)
         result += _mathdx_directories()
         known = _directories[state] = tuple(result)
     return known
 
 
 def headers_version(directories) -> tuple | None:
-    """Returns (major, minor) of the toolkit headers in these folders; None if the headers do not declare the
-    version."""
+    """Returns (major, minor) of the toolkit headers in these folders; or None if the headers do not declare
+    the version."""
     for folder in directories:
         try:
             with open(f"{folder}/cuda_runtime_api.h", encoding="utf-8", errors="replace") as file:
@@ -382,7 +382,7 @@ def headers_version(directories) -> tuple | None:
     return None
 
 
-def _take(folder, missing, result):
+def _add_include_folder(folder, missing, result):
     for place in (folder, os.path.join(folder, "cccl")):
         had = [part for part, header in missing.items() if os.path.exists(f"{place}/{header}")]
         if had:
@@ -431,18 +431,18 @@ _OF_THE_HOST = re.compile(
 
 
 def is_for_host_code(header: str) -> bool:
-    """Returns whether the header is one of a library that code on the CPU calls."""
+    """Returns whether a header belongs to a library that only CPU code calls."""
     return _OF_THE_HOST.match(header) is not None
 
 
 def is_for_nvcc(header: str) -> bool:
-    """Returns whether the header is one of Thrust's that require host code compilation by nvcc."""
+    """Returns whether a header belongs to Thrust and requires nvcc, because it contains host code."""
     return header.startswith("thrust/") and not _OF_KERNELS.match(header)
 
 
 def pip_install(packages: str) -> str:
-    """Returns the command that installs pip packages. The command upgrades CCCL, which is not bound to
-    NVRTC's version: the packages of CUDA 12.0 to 12.2 lack most of its headers."""
+    """Returns the command that installs pip packages. The command upgrades CCCL beyond NVRTC's version,
+    because the packages of CUDA 12.0 to 12.2 lack most CCCL headers."""
     option = "-U " if packages.startswith("nvidia-cuda-cccl") else ""
     return f"pip install {option}{packages}"
 

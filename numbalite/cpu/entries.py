@@ -31,12 +31,12 @@ def function_source(function, lists) -> tuple[Builder, list, list]:
     argument types, and the symbols of the entry points."""
     builder = Builder(element.plain_name(function), f"{function.name} for the CPU")
     for args in lists:
-        builder.use_types(*args)
+        builder.add_types(*args)
     function = function.of(*lists)
     namespace, returned = _add(builder, function, lists)
     builder.ahead.append('#include "host/function.h"\n')
     for index, args in enumerate(lists):
-        builder.write_own(_entry(function, namespace, index, args, returned[index]))
+        builder.write_generated(_entry(function, namespace, index, args, returned[index]))
     return builder, [f"nl_function_{i}" for i in range(len(lists))], returned
 
 
@@ -72,7 +72,7 @@ def _entry(function, namespace, index, args, returned=None):
             call = f"static_cast<void>({call})"
     block = f"nl_block_{index}"
     result = f"decltype({call.replace('nl_b.', f'((const {block} *)0)->')})"
-    return templates.fill(
+    return templates.fill_template(
         "host_function",
         number=index,
         members=members,

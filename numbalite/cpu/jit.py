@@ -19,7 +19,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, overload
 
 from numbalite import _core, config, types
-from numbalite.compilers import Source, compile_source, hints, warn_of
+from numbalite.compilers import Source, compile_source, hints, issue_image_warnings
 from numbalite.compilers.image import Image
 from numbalite.cpu import entries
 from numbalite.cxx import scanner
@@ -279,7 +279,7 @@ def _options(given):
         raise ValueError(f"error_model is 'numpy' or 'python', not {given['error_model']!r}")
     wanted = {name: value for name, value in given.items() if name in _COMPILING}
     parallel = given.get("parallel")
-    options = options_.parse(wanted, "jit")
+    options = options_.parse_options(wanted, "jit")
     nogil = given.get("nogil")
     return options, None if parallel is None else bool(parallel), nogil is None or bool(nogil)
 
@@ -374,12 +374,12 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
             )
         self._begin(given)
         self._function = function
-        self._options = options or options_.parse({}, "jit")
+        self._options = options or options_.parse_options({}, "jit")
         self._parallel = parallel
         self._nogil = nogil
         self.__name__ = element.plain_name(function)
         is_python = function.definition.is_python
-        self.py_func = pyfunc.callable_of(function._py_func, self.__name__, is_python)
+        self.py_func = pyfunc.callable_pyfunc(function._py_func, self.__name__, is_python)
         self.__qualname__ = function.definition.qualname
         self.__module__ = function.definition.module
         self.__doc__ = function.definition.doc
@@ -441,7 +441,9 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         if explained is not None:
             raise explained
         alone = [[args] for args in lists] if len(lists) > 1 else []
-        warn_of(image, _TARGET, lambda: [self._sources(one)[0].source for one in alone])
+        issue_image_warnings(
+            image, _TARGET, lambda: [self._sources(one)[0].source for one in alone]
+        )
         module = _core.HostModule(image.data)
         return {
             args: Overload(args, image, module, symbol, row, made.labels, arrays)
@@ -455,7 +457,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         in the disk cache, it is not translated, and None is returned instead of the Builder."""
         definition, options = self._function.definition, self._all_options()
         contents = definition.device_contents(self._function, lists, options, "the CPU")
-        key, made = translations.find(contents)
+        key, made = translations.find_translation(contents)
         if made is not None:
             return made, None
         builder, symbols, returned = entries.function_source(self._function, lists)
@@ -463,7 +465,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
             builder.source(definition, options, symbols), builder.labels(), returned,
             not builder.names.isdisjoint(_PARALLEL),
         )  # fmt: skip
-        translations.keep(key, contents, made, builder.warnings())
+        translations.store_translation(key, contents, made, builder.warnings())
         return made, builder
 
     def _all_options(self):
@@ -497,7 +499,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         if len(lists) == 1:
             title += f"({', '.join(map(str, lists[0]))})"
         others = device_texts(definition)
-        return hints.explain(problem, title, refused, arrays, definition.cxx, others)
+        return hints.add_hints(problem, title, refused, arrays, definition.cxx, others)
 
     def _note_parallel(self, is_parallel):
         if self._parallel and not is_parallel:

@@ -98,9 +98,9 @@ _THREADS, _RUN = 128, 16
 
 @functools.cache
 def _kernel():
-    from numbalite.kernels.decorators import builtin
+    from numbalite.kernels.decorators import builtin_kernel
 
-    return builtin('#include "numbalite/random_init.cuh"\n', "nl_random_init")
+    return builtin_kernel('#include "numbalite/random_init.cuh"\n', "nl_random_init")
 
 
 def init_xoroshiro128p_states(

@@ -134,7 +134,7 @@ def _scale_result(name, result, factor, out):
 
 def _forward(name, a, s, axes, norm, out, direction):
     """Implements fft, ifft and their versions for several axes."""
-    a = arguments.array(a, "a")
+    a = arguments.as_device_array(a, "a")
     lengths, axes = _axes(name, a, s, axes)
     sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
     sizes = [_length(name, n) for n in sizes]
@@ -163,7 +163,7 @@ def _writable_out(out):
 
 
 def _rfft(name, a, s, axes, norm, out):
-    a = arguments.array(a, "a")
+    a = arguments.as_device_array(a, "a")
     if a.dtype.kind == "c":
         raise TypeError(f"fft.{name}: a is {a.dtype}: a real transform takes a real array")
     lengths, axes = _axes(name, a, s, axes)
@@ -189,7 +189,7 @@ def _rfft(name, a, s, axes, norm, out):
 
 
 def _irfft(name, a, s, axes, norm, out):
-    a = arguments.array(a, "a")
+    a = arguments.as_device_array(a, "a")
     lengths, axes = _axes(name, a, s, axes)
     others, last = _split_axes(name, axes)
     sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
@@ -283,7 +283,7 @@ def irfft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> DeviceNDArray:
 
 @implements("fft.hfft")
 def hfft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
-    a = arguments.array(a, "a")
+    a = arguments.as_device_array(a, "a")
     _factor("hfft", norm, 1, True)
     with arguments.on_device_of(a):
         return _irfft("hfft", np.conjugate(a), _as_tuple(n), (axis,), _SWAPPED[norm], out)
@@ -308,11 +308,11 @@ def _shifts(x, axes, sign):
 
 @implements("fft.fftshift")
 def fftshift(x, axes=None) -> DeviceNDArray:
-    x = arguments.array(x, "x")
+    x = arguments.as_device_array(x, "x")
     return np.roll(x, *_shifts(x, axes, 1))
 
 
 @implements("fft.ifftshift")
 def ifftshift(x, axes=None) -> DeviceNDArray:
-    x = arguments.array(x, "x")
+    x = arguments.as_device_array(x, "x")
     return np.roll(x, *_shifts(x, axes, -1))

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 @implements("apply_along_axis")
 def apply_along_axis(func1d: Callable, axis, arr, *args, **kwargs) -> DeviceNDArray:
-    """Calls func1d once per 1-D slice. A func1d with an `axis` parameter is faster if it is called once with
-    `axis`."""
-    a = arguments.array(arr)
+    """Calls func1d once per 1-D slice. If func1d has an `axis` parameter, calling func1d directly with `axis`
+    is faster."""
+    a = arguments.as_device_array(arr)
     axis = shapes.axis_number(axis, a.ndim)
     lines = moveaxis(a, axis, -1)
     places = [(*place, ...) for place in np.ndindex(lines.shape[:-1])]
     if not places:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     with arguments.on_device_of(a):
-        first = arguments.array(func1d(lines[places[0]], *args, **kwargs))
+        first = arguments.as_device_array(func1d(lines[places[0]], *args, **kwargs))
         made = arguments.empty((*lines.shape[:-1], *first.shape), first.dtype, a)
         made[places[0]] = first
         for place in places[1:]:
@@ -43,11 +43,11 @@ def apply_along_axis(func1d: Callable, axis, arr, *args, **kwargs) -> DeviceNDAr
 
 @implements("apply_over_axes")
 def apply_over_axes(func: Callable, a, axes) -> DeviceNDArray:
-    made = arguments.array(a)
+    made = arguments.as_device_array(a)
     count = made.ndim
     for axis in shapes.numbers_of(axes):
         axis += count if axis < 0 else 0
-        result = arguments.array(func(made, axis))
+        result = arguments.as_device_array(func(made, axis))
         if result.ndim != count:
             result = expand_dims(result, axis)
             if result.ndim != count:
@@ -60,7 +60,7 @@ def apply_over_axes(func: Callable, a, axes) -> DeviceNDArray:
 def piecewise(x, condlist, funclist, *args, **kw) -> DeviceNDArray:
     """Passes to each function the elements for which its condition is true; waits for the number of these
     elements."""
-    conditions = _conditions(condlist, arguments.array(x).ndim)
+    conditions = _condition_list(condlist, arguments.as_device_array(x).ndim)
     x, *conditions = arguments.arrays_of([x, *conditions])
     conditions = [one.astype(bool, copy=False) for one in conditions]
     if len(funclist) == len(conditions) + 1:
@@ -83,7 +83,7 @@ def piecewise(x, condlist, funclist, *args, **kw) -> DeviceNDArray:
     return y
 
 
-def _conditions(condlist, ndim):
+def _condition_list(condlist, ndim):
     """Returns the conditions as a list; a single condition may be passed without a list."""
     if isinstance(condlist, (_core.DeviceArray, np.ndarray)):
         several = condlist.ndim > 1 or (ndim == 0 and condlist.ndim == 1)

@@ -25,7 +25,7 @@ THREADS = 256
 """The threads of a block of a kernel with one thread for each element, without tuning."""
 
 
-def array(value: Any, what: str = "the array") -> DeviceNDArray:
+def as_device_array(value: Any, what: str = "the array") -> DeviceNDArray:
     """Converts an array, a list or a number to a device array."""
     if isinstance(value, arrays.DeviceNDArray):
         return value
@@ -34,7 +34,7 @@ def array(value: Any, what: str = "the array") -> DeviceNDArray:
     if operands.is_on_device(value):
         return operands.device_view(value)
     if isinstance(value, (list, tuple)) and any(map(operands.is_on_device, value)):
-        raise TypeError(f"{what} is a list with device arrays in it: use np.stack")
+        raise TypeError(f"{what} is a list of device arrays: use np.stack")
     return arrays.to_device(operands.host_array(value))
 
 
@@ -45,10 +45,10 @@ def array_to_modify(name: str, value: Any) -> DeviceNDArray:
         raise TypeError(
             f"numpy.{name} into {type(value).__name__} of values on the device: copy_to_host()"
         )
-    return array(value)
+    return as_device_array(value)
 
 
-def convert(array: DeviceNDArray, dtype: Any) -> DeviceNDArray:
+def convert_array(array: DeviceNDArray, dtype: Any) -> DeviceNDArray:
     """Returns the array, or a copy with this dtype and aligned elements, as kernels require."""
     made = array.astype(dtype, copy=False)
     return made if operands.is_aligned(made) else made.copy()
@@ -60,7 +60,7 @@ def arrays_of(values: Iterable, what: str = "the arrays") -> list[DeviceNDArray]
     if set(map(type, values)) == {arrays.DeviceNDArray}:
         return values
     with on_device_of(*values):
-        return [array(value, what) for value in values]
+        return [as_device_array(value, what) for value in values]
 
 
 WEAK = int, float, complex
@@ -96,10 +96,10 @@ def copy_of_view(array: Any, shape: Any, spread: Any, steps: Any) -> DeviceNDArr
 
 def empty_like(array: Any, shape: Any, dtype: Any) -> DeviceNDArray:
     """Returns a new uninitialized array on the device and the stream of another array."""
-    return on_stream_of(empty(shape, dtype, array), array)
+    return bind_to_stream(empty(shape, dtype, array), array)
 
 
-def on_stream_of(made: DeviceNDArray, *arrays: DeviceNDArray) -> DeviceNDArray:
+def bind_to_stream(made: DeviceNDArray, *arrays: DeviceNDArray) -> DeviceNDArray:
     """Binds a new array to the stream of the first array in `arrays` that has a stream."""
     for one in arrays:
         if one.stream:

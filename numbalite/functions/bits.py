@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @jit
-def _pack(flags, bytes, big):
+def _pack_bits(flags, bytes, big):
     """
     long long i = grid<1>(), lines = bytes.shape[2], length = bytes.shape[1];
     if (i >= bytes.size()) return;
@@ -32,7 +32,7 @@ def _pack(flags, bytes, big):
 
 
 @jit
-def _unpack(bytes, flags, big):
+def _unpack_bits(bytes, flags, big):
     """
     long long i = grid<1>(), lines = flags.shape[2], length = flags.shape[1];
     if (i >= flags.size()) return;
@@ -74,23 +74,23 @@ def _run_bit_kernel(kernel, source, before, length, behind, big):
 
 @implements("packbits")
 def packbits(a, /, axis=None, bitorder: str = "big") -> DeviceNDArray:
-    a, big = arguments.array(a), _is_big_endian(bitorder)
+    a, big = arguments.as_device_array(a), _is_big_endian(bitorder)
     if a.dtype.kind not in "biu":
         raise TypeError("Expected an input array of integer or boolean data type")
     source, before, behind = _three_axes(a, axis)
-    return _run_bit_kernel(_pack, source, before, -(-source.shape[1] // 8), behind, big)
+    return _run_bit_kernel(_pack_bits, source, before, -(-source.shape[1] // 8), behind, big)
 
 
 @implements("unpackbits")
 def unpackbits(a, /, axis=None, count=None, bitorder: str = "big") -> DeviceNDArray:
-    a, big = arguments.array(a), _is_big_endian(bitorder)
+    a, big = arguments.as_device_array(a), _is_big_endian(bitorder)
     if a.dtype != np.uint8:
         raise TypeError("Expected an input array of unsigned byte data type")
     source, before, behind = _three_axes(a, axis)
     there = source.shape[1] * 8
     length = there if count is None else operator.index(count)
-    if length < 0:  # a negative length drops the last -length bits
+    if length < 0:  # a negative count drops the last -count bits
         length += there
         if length < 0:
             raise ValueError(f"-count {-count} larger than number of elements {there}")
-    return _run_bit_kernel(_unpack, source, before, length, behind, big)
+    return _run_bit_kernel(_unpack_bits, source, before, length, behind, big)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.functions import arguments
-from numbalite.functions.creation import numbers
+from numbalite.functions.creation import number_sequence
 from numbalite.functions.matrices import is_below
 from numbalite.functions.selection import flatnonzero, nonzero
 from numbalite.ndarray.dispatch import implements
@@ -32,8 +32,7 @@ def _view_along_axis(line, axis, count):
 
 @implements("ix_")
 def ix_(*args) -> tuple[DeviceNDArray, ...]:
-    """Masks are converted to the indices of their true elements; this waits for the number of these
-    elements."""
+    """Masks are converted to the indices of their true elements, and the call waits for their number."""
     made = []
     for axis, line in enumerate(arguments.arrays_of(args)):
         if line.ndim != 1:
@@ -52,7 +51,9 @@ def indices(dimensions, dtype=int, sparse: bool = False) -> Any:
     shape = tuple(map(operator.index, shapes.items_of(dimensions, "dimensions")))
     dtype = np.dtype(dtype)
     lines = [
-        _view_along_axis(numbers(0, 1, n, np.int64).astype(dtype, copy=False), axis, len(shape))
+        _view_along_axis(
+            number_sequence(0, 1, n, np.int64).astype(dtype, copy=False), axis, len(shape)
+        )
         for axis, n in enumerate(shape)
     ]
     if sparse:
@@ -73,8 +74,8 @@ class Grid:
     def __getitem__(self, key: Any) -> Any:
         found = np.ogrid[key]
         if not isinstance(key, tuple):
-            return arguments.array(found)
-        lines = [arguments.array(line) for line in found]
+            return arguments.as_device_array(found)
+        lines = [arguments.as_device_array(line) for line in found]
         if self._is_sparse:
             return tuple(lines)
         shape = np.broadcast_shapes(*(line.shape for line in lines))
@@ -89,7 +90,7 @@ class Grid:
 
 @implements("diag_indices")
 def diag_indices(n, ndim: int = 2) -> tuple[DeviceNDArray, ...]:
-    return (numbers(0, 1, max(operator.index(n), 0), np.int64),) * ndim
+    return (number_sequence(0, 1, max(operator.index(n), 0), np.int64),) * ndim
 
 
 @implements("diag_indices_from")
@@ -104,15 +105,15 @@ def diag_indices_from(arr) -> tuple[DeviceNDArray, ...]:
 
 @implements("tril_indices")
 def tril_indices(n, k: int = 0, m=None) -> tuple[DeviceNDArray, ...]:
-    return nonzero(_lower(n, m, k))
+    return nonzero(_lower_triangle_mask(n, m, k))
 
 
 @implements("triu_indices")
 def triu_indices(n, k: int = 0, m=None) -> tuple[DeviceNDArray, ...]:
-    return nonzero(np.logical_not(_lower(n, m, operator.index(k) - 1)))
+    return nonzero(np.logical_not(_lower_triangle_mask(n, m, operator.index(k) - 1)))
 
 
-def _lower(rows, columns, k):
+def _lower_triangle_mask(rows, columns, k):
     rows = operator.index(rows)
     return is_below(rows, rows if columns is None else operator.index(columns), k, None)
 
@@ -140,7 +141,7 @@ def triu_indices_from(arr, k: int = 0) -> tuple[DeviceNDArray, ...]:
 # ------------------------------------------------------------------------------------ flat indices
 
 
-def _lengths(shape):
+def _dimension_lengths(shape):
     lengths = shapes.numbers_of(shape)
     if math.prod(lengths) > np.iinfo(np.intp).max:
         raise ValueError(
@@ -153,8 +154,8 @@ def _lengths(shape):
 def unravel_index(indices, shape, order: str = "C") -> tuple[DeviceNDArray, ...]:
     """Waits for the check of the indices, and raises ValueError for an index outside the shape."""
     order = shapes.order_of(order, "C", "CF")
-    lengths = _lengths(shape)
-    left = arguments.array(indices)
+    lengths = _dimension_lengths(shape)
+    left = arguments.as_device_array(indices)
     if left.dtype.kind not in "biu":
         raise TypeError("only int indices permitted")
     count = math.prod(lengths)
@@ -173,7 +174,7 @@ def ravel_multi_index(multi_index, dims, mode="raise", order: str = "C") -> Devi
     """With mode "raise", waits for the check of the indices, and raises ValueError for an index outside its
     axis."""
     order = shapes.order_of(order, "C", "CF")
-    lengths = _lengths(dims)
+    lengths = _dimension_lengths(dims)
     modes = (mode,) * len(lengths) if isinstance(mode, str) else tuple(mode)
     for one in modes:
         if one not in ("raise", "wrap", "clip"):

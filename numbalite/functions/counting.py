@@ -10,8 +10,8 @@ import numpy as np
 
 from numbalite.algorithms import counting
 from numbalite.functions import arguments, bin_rules
-from numbalite.functions.onepass import cxx, own_loops, run
-from numbalite.functions.searching import digits
+from numbalite.functions.onepass import cxx_type, operator_loops, run_reduction
+from numbalite.functions.searching import insertion_indices
 from numbalite.ndarray.dispatch import implements
 from numbalite.runtime.traced import traced
 
@@ -33,7 +33,7 @@ def _weights(weights, a):
     `a`."""
     if weights is None:
         return None
-    weights = arguments.array(weights)
+    weights = arguments.as_device_array(weights)
     if weights.shape != a.shape:
         raise ValueError("weights should have the same shape as a.")
     return _as_1d(weights)
@@ -55,7 +55,7 @@ def _count_by_parts(count, weights):
 
 @implements("bincount")
 def bincount(x, /, weights=None, minlength=0) -> DeviceNDArray:
-    x, minlength = arguments.array(x), operator.index(minlength)
+    x, minlength = arguments.as_device_array(x), operator.index(minlength)
     if minlength < 0:
         raise ValueError("'minlength' must not be negative")
     if x.ndim != 1:
@@ -71,7 +71,7 @@ def bincount(x, /, weights=None, minlength=0) -> DeviceNDArray:
             f"Cannot cast array data from {x.dtype!r} to {np.dtype(np.intp)!r} according to the rule 'safe'"
         )
     if weights is not None:
-        weights = arguments.array(weights)
+        weights = arguments.as_device_array(weights)
         if weights.ndim != 1:
             raise ValueError("object too deep for desired array")
         if weights.size != x.size:
@@ -86,7 +86,7 @@ def bincount(x, /, weights=None, minlength=0) -> DeviceNDArray:
         nothing.fill(0)
         return nothing
     x = _as_1d(x)
-    low, high = limits_of(x)
+    low, high = element_limits(x)
     if low < 0:
         raise ValueError("'list' argument must have no negative elements")
     length = max(int(high) + 1, minlength)
@@ -106,29 +106,31 @@ def _bin_edges(a, bins, limits):
                 f"range must be the lowest and the highest edge, not {len(limits)} numbers"
             )
         if limits is None and a.size:
-            return _equal_bins(bins, None, limits_of(a).astype(_counting_dtype(a.dtype)))
+            return _equal_bins(bins, None, element_limits(a).astype(_counting_dtype(a.dtype)))
         empty = np.zeros(0, _counting_dtype(a.dtype))
         if limits is not None and all(type(one) in (int, float) for one in limits):
             return _cached_equal_bins(bins, *limits, a.dtype)
         return _equal_bins(bins, limits, empty)
-    edges = arguments.array(bins).copy_to_host() if hasattr(bins, "copy_to_host") else bins
+    edges = (
+        arguments.as_device_array(bins).copy_to_host() if hasattr(bins, "copy_to_host") else bins
+    )
     return np.histogram_bin_edges(np.zeros(0), edges, limits), 0.0, 0.0
 
 
 def _bins_by_rule(a, rule, limits, weights):
-    """Returns the number of bins that NumPy's rule of this name selects."""
-    bin_rules.check(rule, weights)
-    ends = limits_of(a) if a.size else np.zeros(0, _counting_dtype(a.dtype))
+    """Returns the number of bins by a rule of NumPy, such as "auto"."""
+    bin_rules.check_rule(rule, weights)
+    ends = element_limits(a) if a.size else np.zeros(0, _counting_dtype(a.dtype))
     first, last = np.histogram_bin_edges(ends.astype(_counting_dtype(a.dtype)), 1, limits).tolist()
     a = a.astype(_counting_dtype(a.dtype), copy=False)
     if limits is not None and a.size:
         a = a[np.logical_and(a >= first, a <= last)]
-        ends = limits_of(a) if a.size else ends
+        ends = element_limits(a) if a.size else ends
     ptp = 0
     if a.size:
         ptp = ends[1] - ends[0] if a.dtype.kind == "f" else int(ends[1]) - int(ends[0])
     counted = lambda count: histogram(a, count, limits)[0]
-    return bin_rules.count(rule, bin_rules.Sample(a, ptp, counted), first, last)
+    return bin_rules.bin_count(rule, bin_rules.Sample(a, ptp, counted), first, last)
 
 
 def _equal_bins(bins, limits, ends):
@@ -144,7 +146,7 @@ def _cached_equal_bins(bins, low, high, dtype):
     return _equal_bins(bins, (low, high), np.zeros(0, _counting_dtype(dtype)))
 
 
-def limits_of(a: Any) -> np.ndarray:
+def element_limits(a: Any) -> np.ndarray:
     """Returns the smallest and the largest element, on the host, and waits for these values."""
     return _limits_on_device(a).copy_to_host()
 
@@ -152,14 +154,14 @@ def limits_of(a: Any) -> np.ndarray:
 @traced
 def _limits_on_device(a):
     number = np.dtype("f4") if a.dtype.char == "e" else a.dtype
-    loops = _limits(number)
-    made = run(loops, a, None, False, loops.loop_dtype, 1.0, True)
+    loops = _limits_loops(number)
+    made = run_reduction(loops, a, None, False, loops.loop_dtype, 1.0, True)
     return made._view((2,), (number.itemsize,), number)
 
 
 @functools.cache
-def _limits(dtype):
-    return own_loops(f"limits_of<{cxx(dtype)}>", "limits", np.dtype((dtype, 2)))
+def _limits_loops(dtype):
+    return operator_loops(f"limits_of<{cxx_type(dtype)}>", "limits", np.dtype((dtype, 2)))
 
 
 def _counting_dtype(dtype):
@@ -168,7 +170,7 @@ def _counting_dtype(dtype):
 
 
 def _numbers_of(name, a):
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     if a.dtype.kind not in "biuf":
         raise TypeError(f"{name}: elements of dtype {a.dtype} are in no bins")
     return a
@@ -180,7 +182,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None) -> DeviceNDArray:
     _weights(weights, a)
     if isinstance(bins, str):
         bins = _bins_by_rule(a, bins, range, weights)
-    return arguments.array(_bin_edges(a, bins, range)[0])
+    return arguments.as_device_array(_bin_edges(a, bins, range)[0])
 
 
 @implements("histogram")
@@ -197,7 +199,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None) -> tuple:
     common = np.promote_types(edges.dtype, _counting_dtype(a.dtype))
     x = _as_1d(a)
     with arguments.on_device_of(a):
-        on_device = arguments.array(edges)
+        on_device = arguments.as_device_array(edges)
         compared = on_device.astype(common, copy=False)
         made = _count_by_parts(
             lambda w: counting.count_between_edges(x, w, compared, first, scale), weights
@@ -211,7 +213,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None) -> tuple:
 @implements("histogramdd")
 def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> tuple:
     if hasattr(sample, "shape"):
-        sample = arguments.array(sample)
+        sample = arguments.as_device_array(sample)
         if sample.ndim < 2:
             sample = sample.reshape(-1, 1)
         if sample.ndim > 2:
@@ -234,7 +236,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> tupl
         raise ValueError("range argument must have one entry per dimension")
     count = columns[0].size
     if weights is not None:
-        weights = _as_1d(arguments.array(weights))
+        weights = _as_1d(arguments.as_device_array(weights))
         if weights.size != count:
             raise ValueError("The weights and list don't have the same length.")
     with arguments.on_device_of(columns[0]):
@@ -246,13 +248,13 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> tupl
                 raise ValueError("histogramdd: a number of bins must be positive")
             if (
                 limits is not None and np.ndim(of_bins) == 0
-            ):  # the edges do not depend on the sample's dtype
+            ):  # the dtype of the edges does not depend on the sample's dtype
                 low, high = limits
                 ends = np.zeros(0, np.linspace(low, high, 0).dtype)
                 of_column = np.histogram_bin_edges(ends, operator.index(of_bins), limits)
             else:
                 of_column, _, _ = _bin_edges(column, of_bins, limits)
-            edges.append(arguments.array(of_column))
+            edges.append(arguments.as_device_array(of_column))
             number = _bin_numbers(column, edges[-1])
             length = len(of_column) + 1
             place = number if place is None else place * length + number
@@ -274,7 +276,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> tupl
 def _bin_numbers(column, edges):
     """Returns an array with the bin number of each element: 0 before the first edge, len(edges) after the
     last edge, which belongs to the last bin."""
-    number = digits(edges, column, "right")
+    number = insertion_indices(edges, column, "right")
     return number - np.equal(column, edges[-1]).astype(number.dtype)
 
 

@@ -32,7 +32,7 @@ def cov(
         raise ValueError("ddof must be integer")
     if ddof is None:
         ddof = int(not bias)
-    x = _variables(m, y, rowvar, dtype)
+    x = _variable_rows(m, y, rowvar, dtype)
     if x.shape[0] == 0:
         return x.reshape(0, 0)
     counts = _weights(fweights, "fweights", x)
@@ -57,7 +57,7 @@ def cov(
     return made.squeeze()
 
 
-def _variables(m, y, rowvar, dtype):
+def _variable_rows(m, y, rowvar, dtype):
     """Returns the variables of both arrays as rows of one array. Callers must not modify the returned array,
     because it may share memory with an argument."""
     given = [m] if y is None else [m, y]
@@ -82,7 +82,7 @@ def _variables(m, y, rowvar, dtype):
 def _weights(given, name, x):
     if given is None:
         return None
-    weights = arguments.array(given, name).astype(np.float64, copy=False)
+    weights = arguments.as_device_array(given, name).astype(np.float64, copy=False)
     if weights.ndim > 1:
         raise RuntimeError(f"cannot handle multidimensional {name}")
     if weights.shape[0] != x.shape[1]:

@@ -1,4 +1,4 @@
-"""New arrays: `cuda.zeros`, `cuda.arange`, ..., `np.zeros_like(d)`, `np.zeros(3, like=d)`."""
+"""Creates arrays: `cuda.zeros`, `cuda.arange`, ..., `np.zeros_like(d)`, `np.zeros(3, like=d)`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
-def _new(shape, dtype, order, device):
+def _new_array(shape, dtype, order, device):
     order = shapes.order_of(order, "C", "CF")
     with arguments.use_device(device):
         return arrays.device_array(
@@ -70,7 +70,7 @@ def empty(
     >>> cuda.empty((2, 3), np.float32).shape
     (2, 3)
     """
-    return _new(shape, dtype, order, device)
+    return _new_array(shape, dtype, order, device)
 
 
 @implements("zeros")
@@ -99,7 +99,7 @@ def zeros(
     array([[0., 0., 0.],
            [0., 0., 0.]], dtype=float32)
     """
-    made = _new(shape, dtype, order, device)
+    made = _new_array(shape, dtype, order, device)
     made._fill(np.zeros((), made.dtype))
     return made
 
@@ -129,7 +129,7 @@ def ones(
     >>> print(cuda.ones(3))
     [1. 1. 1.]
     """
-    made = _new(shape, dtype, order, device)
+    made = _new_array(shape, dtype, order, device)
     assign.fill(made, np.ones((), made.dtype))
     return made
 
@@ -169,7 +169,7 @@ def full(
     """
     if dtype is None:
         dtype = required.dtype_of(fill_value) or np.asarray(fill_value).dtype
-    made = _new(shape, dtype, order, device)
+    made = _new_array(shape, dtype, order, device)
     made[...] = assign.cast_value(fill_value, made.dtype)
     return made
 
@@ -225,7 +225,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> DeviceNDArray:
 
 
 def _create_like(prototype, dtype, order, shape, device):
-    a = arguments.array(prototype)
+    a = arguments.as_device_array(prototype)
     dtype = a.dtype if dtype is None else dtype
     order = order_given = shapes.order_of(order)
     if order == "A":
@@ -241,7 +241,7 @@ def _create_like(prototype, dtype, order, shape, device):
         strides = shapes.packed_like(shape, a.strides, dtype.itemsize)
         with arguments.use_device(device):
             return arrays.device_array(shape, dtype, strides=strides)
-    return _new(shape, dtype, "F" if order == "F" else "C", device)
+    return _new_array(shape, dtype, "F" if order == "F" else "C", device)
 
 
 @implements("empty_like")
@@ -280,12 +280,12 @@ def full_like(
 
 @implements("copy")
 def copy(a, order: str = "K", subok: bool = False) -> DeviceNDArray:
-    return arguments.array(a).copy(shapes.order_of(order))
+    return arguments.as_device_array(a).copy(shapes.order_of(order))
 
 
 @implements("astype")
 def astype(x, dtype, /, *, copy: bool = True, device=None) -> DeviceNDArray:
-    return arguments.array(x).astype(dtype, copy=copy)
+    return arguments.as_device_array(x).astype(dtype, copy=copy)
 
 
 # --------------------------------------------------------------------- array(..., like=) and asarray
@@ -308,13 +308,13 @@ def asarray(
     a, dtype=None, order: str | None = None, *, device=None, copy: bool | None = None
 ) -> DeviceNDArray:
     if isinstance(a, _core.DeviceArray):
-        made = arguments.array(a)
+        made = arguments.as_device_array(a)
     elif _holds_arrays(a):
         made = operands.contiguous_array(_stack_nested(a))
     elif operands.is_on_device(a):
         made = operands.device_view(a)
     else:
-        made = arguments.array(np.asarray(a, dtype))
+        made = arguments.as_device_array(np.asarray(a, dtype))
     order = shapes.order_of(order)
     dtype = made.dtype if dtype is None else np.dtype(dtype)
     if order == "A" and not (copy and dtype == made.dtype):
@@ -369,7 +369,9 @@ def _fill_with_doubles(out, start, step):
     """
 
 
-def numbers(start: Any, step: Any, count: int, dtype: Any, like: Any = None) -> DeviceNDArray:
+def number_sequence(
+    start: Any, step: Any, count: int, dtype: Any, like: Any = None
+) -> DeviceNDArray:
     """Returns start + i * step for i below count, computed in the type of start and step (one of int, float,
     complex, numpy.uint64) and stored as dtype."""
     with arguments.on_device_of(like):
@@ -380,7 +382,7 @@ def numbers(start: Any, step: Any, count: int, dtype: Any, like: Any = None) -> 
     return made
 
 
-def _in_type_of(dtype, *values):
+def _in_compute_type(dtype, *values):
     """Returns the list of values, converted to the Python or NumPy type in which kernels for this dtype compute."""
     kind = {"i": int, "u": np.uint64, "c": complex}.get(dtype.kind, float)
     return [kind(value) for value in values]
@@ -482,8 +484,8 @@ def arange(
                 delta = second.astype(wide) - begin.astype(wide)
         if dtype.kind == "u":
             begin, delta = begin % 2**64, delta % 2**64
-        begin, delta = _in_type_of(dtype, begin, delta)
-        return numbers(begin, delta, count, dtype)
+        begin, delta = _in_compute_type(dtype, begin, delta)
+        return number_sequence(begin, delta, count, dtype)
 
 
 @overload
@@ -571,7 +573,7 @@ def linspace(
     return (made, step) if retstep else made
 
 
-def _kind_between(*ends):
+def _linspace_dtype(*ends):
     """Returns the dtype of numbers between these end points, by the rules of numpy.linspace."""
     dtypes = [required.dtype_of(one) or np.asarray(one).dtype for one in ends]
     given = [
@@ -582,19 +584,21 @@ def _kind_between(*ends):
 
 
 def _evenly_spaced(start, stop, num, gaps, endpoint, dtype):
-    kind = _kind_between(start, stop)
+    kind = _linspace_dtype(start, stop)
     start, stop = (one.item() if hasattr(one, "item") else one for one in (start, stop))
     dtype = kind if dtype is None else np.dtype(dtype)
-    first, last = _in_type_of(kind, start, stop)
+    first, last = _in_compute_type(kind, start, stop)
     step = (last - first) / gaps if gaps else float("nan")
     exact = dtype.kind in "fc" and np.can_cast(kind, dtype, "same_kind")
     if (
         num > 1 and step == 0 and first != last
-    ):  # the quotient underflows; NumPy divides first, then multiplies
-        made = np.true_divide(numbers(0.0, 1.0, num, np.float64), gaps)
+    ):  # the quotient underflows: divide first, then multiply, as NumPy
+        made = np.true_divide(number_sequence(0.0, 1.0, num, np.float64), gaps)
         made = np.add(np.multiply(made, last - first), first).astype(kind, copy=False)
     else:
-        made = numbers(first, step if num > 1 else type(first)(0), num, dtype if exact else kind)
+        made = number_sequence(
+            first, step if num > 1 else type(first)(0), num, dtype if exact else kind
+        )
     if endpoint and num > 1:
         made[-1] = last
     if dtype.kind in "iu":
@@ -603,15 +607,17 @@ def _evenly_spaced(start, stop, num, gaps, endpoint, dtype):
 
 
 def _between_arrays(start, stop, num, gaps, endpoint, dtype):
-    kind = _kind_between(start, stop)
+    kind = _linspace_dtype(start, stop)
     start, stop = (np.multiply(one, 1.0) for one in arguments.arrays_of((start, stop)))
     dtype = kind if dtype is None else np.dtype(dtype)
     distance = np.subtract(stop, start)
     step = np.true_divide(distance, gaps) if gaps else np.full_like(distance, np.nan)
-    counts = numbers(0.0, 1.0, num, np.zeros(0, kind).real.dtype, start)
+    counts = number_sequence(0.0, 1.0, num, np.zeros(0, kind).real.dtype, start)
     counts = counts.reshape((-1,) + (1,) * distance.ndim)
     made = np.multiply(counts, step if gaps else distance)
-    if gaps:  # NumPy divides first if a quotient is 0, because it may have underflowed
+    if (
+        gaps
+    ):  # as in NumPy, divide first if a quotient is 0, because the quotient may have underflowed
         divided = np.multiply(np.true_divide(counts, gaps), distance)
         made = np.where(np.any(np.equal(step, 0)), divided, made)
     made = np.add(made, start).astype(kind, copy=False)
@@ -647,7 +653,7 @@ def logspace(
 def geomspace(
     start, stop, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None, axis: int = 0
 ) -> DeviceNDArray:
-    """Waits for the check that no end point is zero, which is a ValueError."""
+    """Waits for a check of the end points. Raises ValueError if an end point is zero."""
     ends = arguments.arrays_of((start, stop))
     if any(bool(np.any(np.equal(one, 0))) for one in ends):
         raise ValueError("Geometric sequence cannot include zero")

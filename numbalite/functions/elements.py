@@ -34,13 +34,13 @@ _NO_VALUE: Any = np._NoValue
 
 def _operand(value):
     """Returns an operand of a ufunc: a Python number unchanged, other values as a device array."""
-    return value if type(value) in (bool, int, float, complex) else arguments.array(value)
+    return value if type(value) in (bool, int, float, complex) else arguments.as_device_array(value)
 
 
 @implements("where")
 def where(condition, x=_NO_VALUE, y=_NO_VALUE, /) -> Any:
     if x is _NO_VALUE and y is _NO_VALUE:
-        return np.nonzero(arguments.array(condition))
+        return np.nonzero(arguments.as_device_array(condition))
     if x is _NO_VALUE or y is _NO_VALUE:
         raise ValueError("either both or neither of x and y should be given")
     with arguments.on_device_of(condition, x, y):
@@ -99,7 +99,7 @@ def clip(
         a_min, a_max = _limits_within(a, a_min, a_max)
         if a_min is not None and a_max is not None:
             return _limiting_ufunc()(a, a_min, a_max, **keywords)
-        a = arguments.array(a)
+        a = arguments.as_device_array(a)
         if a_min is None and a_max is None:
             return np.positive(a, **keywords)
         if a_min is None:
@@ -123,10 +123,10 @@ def _limits_within(a, low, high):
 
 @functools.cache
 def _limiting_ufunc():
-    return RuledUfunc("limited", _limits)
+    return RuledUfunc("limited", _clip_dtypes)
 
 
-def _limits(request):
+def _clip_dtypes(request):
     dtype = request.fixed[-1] if request.fixed else common_dtype(request.inputs)
     if dtype.kind not in "biufc":
         raise TypeError(
@@ -137,7 +137,7 @@ def _limits(request):
 
 @implements("copyto")
 def copyto(dst, src, casting="same_kind", where=True) -> None:
-    """Copies explicitly from the device to a NumPy array, which is allowed."""
+    """Copies to an array on the device, or from the device to a NumPy array."""
     dtype: Any
     if not isinstance(dst, (_core.DeviceArray, np.ndarray)):
         raise TypeError(f"copyto() argument 1 must be numpy.ndarray, not {type(dst).__name__}")
@@ -155,15 +155,18 @@ def copyto(dst, src, casting="same_kind", where=True) -> None:
         ]
         np.copyto(dst, host[0], casting, where=host[1])
     elif where is True:
-        arguments.array(dst)[...] = src
+        arguments.as_device_array(dst)[...] = src
     else:
-        dst = arguments.array(dst)
-        source = arguments.array(src)
+        dst = arguments.as_device_array(dst)
+        source = arguments.as_device_array(src)
         if assign.is_number(source.dtype) and assign.is_number(dst.dtype):
             above.cast_ufunc(dst.dtype)(source, out=dst, where=where, casting="unsafe")
         else:
             source = source.astype(dst.dtype, copy=False)
-            given = (np.broadcast_to(arguments.array(one), dst.shape) for one in (where, source))
+            given = (
+                np.broadcast_to(arguments.as_device_array(one), dst.shape)
+                for one in (where, source)
+            )
             np.putmask(dst, *given)
 
 
@@ -171,11 +174,11 @@ def copyto(dst, src, casting="same_kind", where=True) -> None:
 
 
 @functools.cache
-def _close():
-    return RuledUfunc("close", _tolerances)
+def _is_close_ufunc():
+    return RuledUfunc("close", _tolerance_dtypes)
 
 
-def _tolerances(request):
+def _tolerance_dtypes(request):
     for one in request.inputs[:2]:
         if isinstance(one, np.dtype) and one.kind not in "biufc":
             raise TypeError(f"numpy.isclose of {one} has no counterpart on the device: {WAYS_OUT}")
@@ -187,8 +190,7 @@ def _tolerances(request):
 
 
 def _check_tolerances(rtol, atol):
-    """Reports a tolerance that is infinite or NaN, as NumPy does; tolerances in device memory are not
-    checked."""
+    """Reports an infinite or NaN tolerance, as NumPy does. Tolerances in device memory are not checked."""
     if all(math.isfinite(one) for one in (rtol, atol) if isinstance(one, (float, np.floating))):
         return
     text = f"One of rtol or atol is not valid, atol: {atol}, rtol: {rtol}"
@@ -202,7 +204,7 @@ def _check_tolerances(rtol, atol):
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False) -> DeviceNDArray:
     _check_tolerances(rtol, atol)
     with arguments.on_device_of(a, b, rtol, atol):
-        return _close()(a, b, rtol, atol, bool(equal_nan))
+        return _is_close_ufunc()(a, b, rtol, atol, bool(equal_nan))
 
 
 @functools.cache
@@ -215,8 +217,8 @@ def _true_of_all(loop, name, **words):
 
 
 def _have_numeric_elements(values):
-    """Returns whether kernels can read the elements of all device arrays. If kernels cannot read them, a
-    ufunc raises the error."""
+    """Returns whether kernels can read the elements of all device arrays. Otherwise, a ufunc raises the
+    error."""
     return all(assign.is_number(one.dtype) for one in values if isinstance(one, _core.DeviceArray))
 
 
@@ -231,10 +233,10 @@ def _all_close(a, b, rtol, atol, equal_nan):
     with arguments.on_device_of(a, b, rtol, atol):
         given = *map(_operand, (a, b, rtol, atol)), bool(equal_nan)
         if not _have_numeric_elements(given):
-            return reductions.all(_close()(a, b, rtol, atol, bool(equal_nan)))
+            return reductions.all(_is_close_ufunc()(a, b, rtol, atol, bool(equal_nan)))
         kinds = [getattr(one, "dtype", type(one)) for one in given[:4]]
         kinds = [np.dtype(bool) if one is bool else one for one in [*kinds, bool]]
-        loop = _close()._loop_for(kinds)[:-1]
+        loop = _is_close_ufunc()._loop_for(kinds)[:-1]
         given = [
             one if isinstance(one, _core.DeviceArray) else np.asarray(one, dtype)
             for one, dtype in zip(given, loop, strict=True)
@@ -272,11 +274,11 @@ def array_equiv(a1, a2) -> bool:
 
 
 def _all_equal(a, b, equal_nan):
-    return bool(_equality(a, b, bool(equal_nan)))
+    return bool(_have_equal_elements(a, b, bool(equal_nan)))
 
 
 @traced
-def _equality(a, b, equal_nan):
+def _have_equal_elements(a, b, equal_nan):
     if not _have_numeric_elements((a, b)):
         return reductions.all(a == b)
     loop = cuda_ufunc_for(np.equal)._loop_for((a.dtype, b.dtype))[:2]
@@ -331,24 +333,24 @@ def _dtype_of(value):
 
 @implements("real")
 def real(val) -> DeviceNDArray:
-    return arguments.array(val).real
+    return arguments.as_device_array(val).real
 
 
 @implements("imag")
 def imag(val) -> DeviceNDArray:
-    return arguments.array(val).imag
+    return arguments.as_device_array(val).imag
 
 
 @implements("angle")
 def angle(z, deg: bool = False) -> DeviceNDArray:
-    z = arguments.array(z)
+    z = arguments.as_device_array(z)
     made = np.arctan2(z.imag, z.real) if z.dtype.kind == "c" else np.arctan2(0, z)
     return np.degrees(made) if deg else made
 
 
 @implements("round", "around")
 def round(a, decimals=0, out=None) -> DeviceNDArray:
-    a, decimals = arguments.array(a), operator.index(decimals)
+    a, decimals = arguments.as_device_array(a), operator.index(decimals)
     if a.dtype == bool and decimals:
         raise TypeError(f"round: booleans have no decimals: decimals is {decimals}, 0 is expected")
     if a.dtype.kind in "iu" and decimals >= 0:
@@ -366,12 +368,12 @@ def round(a, decimals=0, out=None) -> DeviceNDArray:
     else:
         forward, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
         made = back(np.rint(forward(a, scale)), scale)
-    return outputs.into("round", out, made.astype(a.dtype, copy=False), "unsafe")
+    return outputs.copy_to_out("round", out, made.astype(a.dtype, copy=False), "unsafe")
 
 
 @implements("diff")
 def diff(a, n: int = 1, axis: int = -1, prepend=_NO_VALUE, append=_NO_VALUE) -> DeviceNDArray:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
     if n == 0:
@@ -382,7 +384,7 @@ def diff(a, n: int = 1, axis: int = -1, prepend=_NO_VALUE, append=_NO_VALUE) -> 
     axis = shapes.axis_number(axis, a.ndim)
     for place, given in ((0, prepend), (len(parts) + 1, append)):
         if given is not _NO_VALUE:
-            given = arguments.array(given)
+            given = arguments.as_device_array(given)
             if given.ndim == 0:
                 shape = tuple(1 if i == axis else m for i, m in enumerate(a.shape))
                 given = assign.broadcast_view(given, shape)
@@ -399,13 +401,13 @@ def diff(a, n: int = 1, axis: int = -1, prepend=_NO_VALUE, append=_NO_VALUE) -> 
 
 @implements("ediff1d")
 def ediff1d(ary, to_end=None, to_begin=None) -> Any:
-    a = arguments.array(ary).ravel()
+    a = arguments.as_device_array(ary).ravel()
     parts = []
     for given, name in ((to_begin, "to_begin"), (None, ""), (to_end, "to_end")):
         if not name:
             parts.append(a[1:] - a[:-1])
         elif given is not None:
-            given = arguments.array(given).ravel()
+            given = arguments.as_device_array(given).ravel()
             if not np.can_cast(given.dtype, a.dtype, "same_kind"):
                 raise TypeError(
                     f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule."
@@ -416,16 +418,16 @@ def ediff1d(ary, to_end=None, to_begin=None) -> Any:
 
 @implements("isreal")
 def isreal(x) -> Any:
-    return np.equal(arguments.array(x).imag, 0)
+    return np.equal(arguments.as_device_array(x).imag, 0)
 
 
 @implements("iscomplex")
 def iscomplex(x) -> Any:
-    return np.not_equal(arguments.array(x).imag, 0)
+    return np.not_equal(arguments.as_device_array(x).imag, 0)
 
 
 def _is_infinite(x, out, sign):
-    x = arguments.array(x)
+    x = arguments.as_device_array(x)
     if x.dtype.kind == "c":
         raise TypeError(
             f"This operation is not supported for {x.dtype} values because it would be ambiguous."
@@ -446,7 +448,7 @@ def isneginf(x, out=None) -> Any:
 @implements("real_if_close")
 def real_if_close(a, tol=100) -> Any:
     """Waits for the test of the imaginary parts if the array is complex."""
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     if a.dtype.kind != "c":
         return a
     if tol > 1:
@@ -456,7 +458,7 @@ def real_if_close(a, tol=100) -> Any:
 
 @implements("i0")
 def i0(x) -> Any:
-    x = arguments.array(x)
+    x = arguments.as_device_array(x)
     if x.dtype.kind == "c":
         raise TypeError("i0 not supported for complex values")
     computed = {"f": x.dtype, "e": np.dtype("f4")}.get(x.dtype.char, np.dtype(float))
@@ -466,11 +468,11 @@ def i0(x) -> Any:
 
 @implements("sinc")
 def sinc(x) -> Any:
-    return _sinc(arguments.array(x))
+    return _fused_sinc(arguments.as_device_array(x))
 
 
 @fuse
-def _sinc(x):
+def _fused_sinc(x):
     x = np.multiply(x, np.pi)
     least = np.finfo(x.dtype).eps if x.dtype.kind == "f" else 1e-20
     y = np.where(x, x, least)
@@ -479,4 +481,4 @@ def _sinc(x):
 
 @implements("fix")
 def fix(x, out=None) -> Any:
-    return np.trunc(arguments.array(x), out=out)
+    return np.trunc(arguments.as_device_array(x), out=out)

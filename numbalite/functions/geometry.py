@@ -73,22 +73,22 @@ def reshape(
     shape = newshape if shape is None else shape
     if shape is None:
         raise TypeError("reshape() missing 1 required positional argument: 'shape'")
-    return arguments.array(a).reshape(shape, order=order, copy=copy)
+    return arguments.as_device_array(a).reshape(shape, order=order, copy=copy)
 
 
 @implements("ravel")
 def ravel(a, order: str = "C") -> DeviceNDArray:
-    return arguments.array(a).ravel(order)
+    return arguments.as_device_array(a).ravel(order)
 
 
 @implements("transpose", "permute_dims")
 def transpose(a, axes=None) -> DeviceNDArray:
-    return arguments.array(a).transpose(axes)
+    return arguments.as_device_array(a).transpose(axes)
 
 
 @implements("matrix_transpose", "linalg.matrix_transpose")
 def matrix_transpose(x, /) -> DeviceNDArray:
-    x = arguments.array(x)
+    x = arguments.as_device_array(x)
     if x.ndim < 2:
         raise ValueError(f"Input array must be at least 2-dimensional, but it is {x.ndim}")
     return x.swapaxes(-1, -2)
@@ -96,12 +96,12 @@ def matrix_transpose(x, /) -> DeviceNDArray:
 
 @implements("swapaxes")
 def swapaxes(a, axis1, axis2) -> DeviceNDArray:
-    return arguments.array(a).swapaxes(axis1, axis2)
+    return arguments.as_device_array(a).swapaxes(axis1, axis2)
 
 
 @implements("moveaxis")
 def moveaxis(a, source, destination) -> DeviceNDArray:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     source = axes_of(source, a.ndim, "source")
     destination = axes_of(destination, a.ndim, "destination")
     if len(source) != len(destination):
@@ -129,7 +129,7 @@ def rollaxis(a, axis, start: int = 0) -> DeviceNDArray:
 
 @implements("expand_dims")
 def expand_dims(a, axis) -> DeviceNDArray:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     axis = shapes.items_of(axis, "axis") if np.iterable(axis) else (axis,)
     count = a.ndim + len(axis)
     new = axes_of(axis, count)
@@ -139,22 +139,22 @@ def expand_dims(a, axis) -> DeviceNDArray:
 
 @implements("squeeze")
 def squeeze(a, axis=None) -> DeviceNDArray:
-    return arguments.array(a).squeeze(axis)
+    return arguments.as_device_array(a).squeeze(axis)
 
 
 @implements("diagonal")
 def diagonal(a, offset: int = 0, axis1=0, axis2=1) -> DeviceNDArray:
-    return arguments.array(a).diagonal(offset, axis1, axis2)
+    return arguments.as_device_array(a).diagonal(offset, axis1, axis2)
 
 
 @implements("linalg.diagonal")
 def last_diagonal(x, /, *, offset: int = 0) -> DeviceNDArray:
-    return arguments.array(x).diagonal(offset, -2, -1)
+    return arguments.as_device_array(x).diagonal(offset, -2, -1)
 
 
 @implements("flip")
 def flip(m, axis=None) -> DeviceNDArray:
-    m = arguments.array(m)
+    m = arguments.as_device_array(m)
     flipped = range(m.ndim) if axis is None else axes_of(axis, m.ndim)
     key = tuple(slice(None, None, -1 if i in flipped else None) for i in range(m.ndim))
     return m[key or ...]
@@ -162,7 +162,7 @@ def flip(m, axis=None) -> DeviceNDArray:
 
 @implements("flipud")
 def flipud(m) -> DeviceNDArray:
-    m = arguments.array(m)
+    m = arguments.as_device_array(m)
     if m.ndim < 1:
         raise ValueError("Input must be >= 1-d.")
     return flip(m, 0)
@@ -170,7 +170,7 @@ def flipud(m) -> DeviceNDArray:
 
 @implements("fliplr")
 def fliplr(m) -> DeviceNDArray:
-    m = arguments.array(m)
+    m = arguments.as_device_array(m)
     if m.ndim < 2:
         raise ValueError("Input must be >= 2-d.")
     return flip(m, 1)
@@ -178,7 +178,7 @@ def fliplr(m) -> DeviceNDArray:
 
 @implements("rot90")
 def rot90(m, k: int = 1, axes=(0, 1)) -> DeviceNDArray:
-    m, axes = arguments.array(m), shapes.items_of(axes, "axes")
+    m, axes = arguments.as_device_array(m), shapes.items_of(axes, "axes")
     if len(axes) != 2:
         raise ValueError("len(axes) must be 2.")
     if axes[0] == axes[1] or abs(axes[0] - axes[1]) == m.ndim:
@@ -201,7 +201,7 @@ def rot90(m, k: int = 1, axes=(0, 1)) -> DeviceNDArray:
 @implements("broadcast_to")
 def broadcast_to(array, shape, subok: bool = False) -> DeviceNDArray:
     """Returns a view in which several elements share memory; only kernels can write to it."""
-    array = arguments.array(array)
+    array = arguments.as_device_array(array)
     shape = shapes.numbers_of(shape)
     try:
         fits = np.broadcast_shapes(array.shape, shape) == shape
@@ -225,32 +225,32 @@ def broadcast_arrays(*args, subok: bool = False) -> tuple[DeviceNDArray, ...]:
     return tuple(assign.broadcast_view(one, shape) for one in arrays)
 
 
-def _at_least(arrays, shaped):
+def _with_min_dimensions(arrays, shaped):
     made = tuple(map(shaped, arguments.arrays_of(arrays)))
     return made[0] if len(made) == 1 else made
 
 
 @implements("atleast_1d")
 def atleast_1d(*arys) -> Any:
-    return _at_least(arys, lambda a: a.reshape(1) if a.ndim == 0 else a)
+    return _with_min_dimensions(arys, lambda a: a.reshape(1) if a.ndim == 0 else a)
 
 
 @implements("atleast_2d")
 def atleast_2d(*arys) -> Any:
-    def shaped(a):
+    def add_dimensions(a):
         return a.reshape(1, 1) if a.ndim == 0 else a[None] if a.ndim == 1 else a
 
-    return _at_least(arys, shaped)
+    return _with_min_dimensions(arys, add_dimensions)
 
 
 @implements("atleast_3d")
 def atleast_3d(*arys) -> Any:
-    def shaped(a):
+    def add_dimensions(a):
         if a.ndim == 0:
             return a.reshape(1, 1, 1)
         return a[None, :, None] if a.ndim == 1 else a[:, :, None] if a.ndim == 2 else a
 
-    return _at_least(arys, shaped)
+    return _with_min_dimensions(arys, add_dimensions)
 
 
 # ------------------------------------------------------------------------------------------ pieces
@@ -266,7 +266,7 @@ def _check_parts(count):
 
 @implements("array_split")
 def array_split(ary, indices_or_sections, axis=0) -> list[DeviceNDArray]:
-    ary = arguments.array(ary)
+    ary = arguments.as_device_array(ary)
     axis = shapes.axis_number(axis, ary.ndim)
     length = ary.shape[axis]
     if hasattr(indices_or_sections, "__len__"):
@@ -288,7 +288,7 @@ def array_split(ary, indices_or_sections, axis=0) -> list[DeviceNDArray]:
 
 @implements("split")
 def split(ary, indices_or_sections, axis=0) -> list[DeviceNDArray]:
-    ary = arguments.array(ary)
+    ary = arguments.as_device_array(ary)
     if not hasattr(indices_or_sections, "__len__"):
         length = ary.shape[shapes.axis_number(axis, ary.ndim)]
         if length % operator.index(indices_or_sections):
@@ -298,7 +298,7 @@ def split(ary, indices_or_sections, axis=0) -> list[DeviceNDArray]:
 
 def _split_along(name, least, axis_of):
     def function(ary: Any, indices_or_sections: Any) -> list[DeviceNDArray]:
-        ary = arguments.array(ary)
+        ary = arguments.as_device_array(ary)
         if ary.ndim < least:
             raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
         return split(ary, indices_or_sections, axis_of(ary))
@@ -314,7 +314,7 @@ dsplit = _split_along("dsplit", 3, lambda ary: 2)
 
 @implements("unstack")
 def unstack(x, /, *, axis: int = 0) -> tuple[DeviceNDArray, ...]:
-    x = arguments.array(x)
+    x = arguments.as_device_array(x)
     if x.ndim == 0:
         raise ValueError("Input array must be at least 1-d.")
     front = moveaxis(x, axis, 0)
@@ -333,7 +333,7 @@ def may_share_memory(a, b, max_work=0) -> bool:
 class _Addresses:
     """An object with the address and strides of a device array, for NumPy's overlap tests.
 
-    NumPy does not access the array's memory."""
+    NumPy's overlap tests do not access the array's memory."""
 
     def __init__(self, array: Any) -> None:
         self.__array_interface__ = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.functions import arguments
-from numbalite.functions.creation import numbers, zeros_like
+from numbalite.functions.creation import number_sequence, zeros_like
 from numbalite.functions.geometry import axes_of, moveaxis
 from numbalite.functions.joining import concatenate
 from numbalite.ndarray.arrays import DeviceNDArray
@@ -24,13 +24,13 @@ def _key_at_axis(axis, what):
 
 def _line_or_axis(arr, axis):
     """Returns (array, axis number); for axis None, returns (flattened array, 0)."""
-    a = arguments.array(arr)
+    a = arguments.as_device_array(arr)
     if axis is None:
         return arguments.as_1d(a), 0
     return a, shapes.axis_number(axis, a.ndim)
 
 
-def _whole_number(obj):
+def _single_index(obj):
     """Returns the index if the argument is a single index, otherwise None. Waits for an index in device
     memory."""
     if isinstance(obj, (int, np.integer)) and not isinstance(obj, bool):
@@ -40,7 +40,7 @@ def _whole_number(obj):
     return None
 
 
-def _indices(obj):
+def _index_array(obj):
     """Returns indices as an array, in host or device memory."""
     if isinstance(obj, DeviceNDArray):
         return obj
@@ -59,8 +59,8 @@ def delete(arr, obj, axis=None) -> DeviceNDArray:
     n = a.shape[axis]
     if isinstance(obj, slice):
         return _copy_without(a, axis, range(*obj.indices(n)))
-    indices = obj if _whole_number(obj) is not None else _indices(obj)
-    number = _whole_number(indices)
+    indices = obj if _single_index(obj) is not None else _index_array(obj)
+    number = _single_index(indices)
     if number is not None:
         if not -n <= number < n:
             raise IndexError(f"index {number} is out of bounds for axis {axis} with size {n}")
@@ -71,7 +71,7 @@ def delete(arr, obj, axis=None) -> DeviceNDArray:
                 "boolean array argument obj to delete must be one dimensional and match the axis "
                 f"length of {n}"
             )
-        kept = np.logical_not(arguments.array(indices))
+        kept = np.logical_not(arguments.as_device_array(indices))
     else:
         kept = _indices_without(n, indices, a)
     return a[_key_at_axis(axis, kept)]
@@ -89,7 +89,7 @@ def _copy_without(a, axis, left_out):
     if left_out.step > 1:
         within = _indices_without(end - begin, slice(None, None, left_out.step), a)
         parts.insert(1, a[_key_at_axis(axis, slice(begin, end))][_key_at_axis(axis, within)])
-    return concatenate(parts, axis, _room(a, axis, -len(left_out)))
+    return concatenate(parts, axis, _array_with_gap(a, axis, -len(left_out)))
 
 
 def _indices_without(n, indices, like):
@@ -112,14 +112,14 @@ def insert(arr, obj, values, axis=None) -> DeviceNDArray:
         values = np.array(values, a.dtype)  # may raise OverflowError or TypeError
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(n), dtype=np.intp)
-    indices = _indices(obj)
+    indices = _index_array(obj)
     if indices.dtype == bool:
         if indices.ndim != 1:
             raise ValueError("boolean array argument obj to insert must be one dimensional")
         indices = np.flatnonzero(indices)
     elif indices.ndim > 1:
         raise ValueError("index array argument obj to insert must be one dimensional or scalar")
-    number = _whole_number(indices)
+    number = _single_index(indices)
     if number is not None:
         return _insert_block(a, axis, number, values, indices.ndim == 0)
     return _insert_each(a, axis, indices, values)
@@ -133,10 +133,10 @@ def _insert_block(a, axis, number, values, is_scalar):
     number += n if number < 0 else 0
     values = arguments.arrays_of((a, values))[1].astype(a.dtype, copy=False)
     values = values.reshape((1,) * (a.ndim - values.ndim) + values.shape)
-    if is_scalar:  # as a[:, 0, :] = values, not as a[:, [0], :] = values
+    if is_scalar:  # broadcast as in a[:, 0, :] = values, not as in a[:, [0], :] = values
         values = moveaxis(values, 0, axis)
     count = values.shape[axis]
-    made = _room(a, axis, count)
+    made = _array_with_gap(a, axis, count)
     made[_key_at_axis(axis, slice(0, number))] = a[_key_at_axis(axis, slice(0, number))]
     made[_key_at_axis(axis, slice(number, number + count))] = values
     made[_key_at_axis(axis, slice(number + count, None))] = a[
@@ -159,14 +159,14 @@ def _insert_each(a, axis, indices, values):
     indices = np.where(indices < 0, indices + n, indices)
     order = np.argsort(indices, stable=True)
     moved = arguments.empty((count,), np.intp, a)
-    moved[order] = indices[order] + numbers(0, 1, count, np.int64, a)
-    made = _room(a, axis, count)
+    moved[order] = indices[order] + number_sequence(0, 1, count, np.int64, a)
+    made = _array_with_gap(a, axis, count)
     made[_key_at_axis(axis, moved)] = values
     made[_key_at_axis(axis, _indices_without(n + count, moved, a))] = a
     return made
 
 
-def _room(a, axis, more):
+def _array_with_gap(a, axis, more):
     shape = [m + more if i == axis else m for i, m in enumerate(a.shape)]
     lies_f = a.is_f_contiguous() and not a.is_c_contiguous()
     return arguments.empty(shape, a.dtype, a, "F" if lies_f else "C")
@@ -178,7 +178,7 @@ def _room(a, axis, more):
 @implements("resize")
 def resize(a, new_shape) -> DeviceNDArray:
     """Repeats the elements cyclically."""
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     shape = shapes.numbers_of(new_shape)
     if any(n < 0 for n in shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
@@ -197,7 +197,7 @@ def trim_zeros(filt, trim: str = "fb", axis=None) -> DeviceNDArray:
     """Returns a view. Waits for the indices of the first and last nonzero element."""
     if not isinstance(trim, str):
         raise TypeError(f"trim must be a string of 'f' and 'b', not {trim!r}")
-    a, trim = arguments.array(filt), trim.lower()
+    a, trim = arguments.as_device_array(filt), trim.lower()
     if trim not in ("fb", "bf", "f", "b"):
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
     axes = range(a.ndim) if axis is None else axes_of(axis, a.ndim, "axis")

@@ -55,14 +55,18 @@ def _concatenate_parts(given, parts, axis, out, dtype, casting):
     else:
         wanted, is_same = arguments.common_dtype(given, parts), wanted is not None
     if out is None:
-        target = _room(parts, axis, shape, wanted)
+        target = _new_joined_array(parts, axis, shape, wanted)
         if is_same and target.dtype == parts[0].dtype:
-            _put(target, parts, axis)
+            _copy_parts(target, parts, axis)
             return target
     else:
         outputs.check_shape("concatenate", out, shape)
         is_device = isinstance(out, _core.DeviceArray)
-        target = arguments.array(out) if is_device else arguments.empty(shape, out.dtype, parts[0])
+        target = (
+            arguments.as_device_array(out)
+            if is_device
+            else arguments.empty(shape, out.dtype, parts[0])
+        )
         if any(assign.may_overlap(one, target) for one in parts):
             parts = [one.copy() for one in parts]
     _check_casting(given, parts, target.dtype, casting)
@@ -87,7 +91,7 @@ def _check_casting(given, parts, dtype, casting):
             )
 
 
-def _put(target, parts, axis):
+def _copy_parts(target, parts, axis):
     """Copies arrays of the target's dtype into the target, one after another along the axis."""
     begin, copies = 0, []
     for one in parts:
@@ -123,7 +127,7 @@ def _joined_shape(parts, axis):
     return axis, (*before, length, *behind)
 
 
-def _room(parts, axis, shape, dtype):
+def _new_joined_array(parts, axis, shape, dtype):
     """Returns a new array for the concatenated parts, with the axis order of their memory."""
     if all(one.is_c_contiguous() for one in parts):
         return arguments.empty(shape, dtype, parts[0])
@@ -160,24 +164,26 @@ def _list_of_arrays(tup: Any) -> Sequence:
     return list(tup)
 
 
-def _as_list(made):
+def _as_sequence(made):
     return list(made) if isinstance(made, tuple) else [made]
 
 
 @implements("vstack", "row_stack")
 def vstack(tup, *, dtype=None, casting="same_kind") -> DeviceNDArray:
-    return concatenate(_as_list(atleast_2d(*_list_of_arrays(tup))), 0, dtype=dtype, casting=casting)
+    return concatenate(
+        _as_sequence(atleast_2d(*_list_of_arrays(tup))), 0, dtype=dtype, casting=casting
+    )
 
 
 @implements("hstack")
 def hstack(tup, *, dtype=None, casting="same_kind") -> DeviceNDArray:
-    parts = _as_list(atleast_1d(*_list_of_arrays(tup)))
+    parts = _as_sequence(atleast_1d(*_list_of_arrays(tup)))
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
 @implements("dstack")
 def dstack(tup) -> DeviceNDArray:
-    return concatenate(_as_list(atleast_3d(*_list_of_arrays(tup))), 2)
+    return concatenate(_as_sequence(atleast_3d(*_list_of_arrays(tup))), 2)
 
 
 @implements("column_stack")
@@ -193,21 +199,21 @@ def append(arr, values, axis=None) -> DeviceNDArray:
 
 @implements("roll")
 def roll(a, shift, axis=None) -> DeviceNDArray:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     if axis is None:
         flat = arguments.as_1d(a)
         step = sum(shift) if isinstance(shift, tuple) else shift
-        made = _roll_in_parts(flat, [step] if type(step) is int else _shifts(flat, step, 0))
+        made = _roll_in_parts(flat, [step] if type(step) is int else _axis_shifts(flat, step, 0))
         return made if flat is a else made._reshaped_view(a.shape, "C", False)
     if type(shift) is int and type(axis) is int:
         steps = [0] * a.ndim
         steps[shapes.axis_number(axis, a.ndim)] = shift
     else:
-        steps = _shifts(a, shift, axis)
+        steps = _axis_shifts(a, shift, axis)
     return _roll_in_parts(a, steps)
 
 
-def _shifts(a, shift, axis):
+def _axis_shifts(a, shift, axis):
     """Returns a list with the shift along each axis."""
     shift, axis = (
         shapes.items_of(one, "shift and axis") if np.iterable(one) else one for one in (shift, axis)
@@ -242,7 +248,7 @@ def _roll_in_parts(a, steps):
 
 @implements("tile")
 def tile(A, reps) -> DeviceNDArray:
-    a = arguments.array(A)
+    a = arguments.as_device_array(A)
     reps = shapes.numbers_of(reps)
     if all(count == 1 for count in reps) and len(reps) <= a.ndim:
         return a.copy("K")
@@ -259,19 +265,19 @@ def tile(A, reps) -> DeviceNDArray:
 def block(arrays) -> DeviceNDArray:
     """Joins the innermost lists along the last axis, and the lists that contain them along the preceding
     axis."""
-    depth = _depth(arrays)
+    depth = _nesting_depth(arrays)
     ndim = max(depth, *(one.ndim for one in _flatten(arrays)))
     return _join_nested(arrays, depth, ndim)
 
 
-def _depth(arrays):
+def _nesting_depth(arrays):
     if isinstance(arrays, tuple):
         raise TypeError("arrays is a tuple: only lists can be used to arrange blocks")
     if not isinstance(arrays, list):
         return 0
     if not arrays:
         raise ValueError("List depths are mismatched: a list is empty")
-    depths = {_depth(one) for one in arrays}
+    depths = {_nesting_depth(one) for one in arrays}
     if len(depths) > 1:
         raise ValueError(f"List depths are mismatched: {min(depths)} and {max(depths)}")
     return depths.pop() + 1
@@ -280,11 +286,11 @@ def _depth(arrays):
 def _flatten(arrays):
     if isinstance(arrays, list):
         return [leaf for one in arrays for leaf in _flatten(one)]
-    return [arguments.array(arrays)]
+    return [arguments.as_device_array(arrays)]
 
 
 def _join_nested(arrays, depth, ndim):
     if depth == 0:
-        leaf = arguments.array(arrays)
+        leaf = arguments.as_device_array(arrays)
         return leaf.reshape((1,) * (ndim - leaf.ndim) + leaf.shape)
     return concatenate([_join_nested(one, depth - 1, ndim) for one in arrays], axis=-depth)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.functions import arguments
-from numbalite.functions.creation import numbers
+from numbalite.functions.creation import number_sequence
 from numbalite.functions.geometry import axes_of, moveaxis
 from numbalite.ndarray import assign, indexing
 from numbalite.ndarray.dispatch import implements
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def diag(v, k: int = 0) -> DeviceNDArray:
     """Returns the diagonal of a matrix, as a view; for a 1-dimensional array, returns a matrix with this
     diagonal."""
-    v = arguments.array(v)
+    v = arguments.as_device_array(v)
     if v.ndim == 2:
         return v.diagonal(k)
     if v.ndim != 1:
@@ -39,7 +39,7 @@ def diag(v, k: int = 0) -> DeviceNDArray:
 
 @implements("diagflat")
 def diagflat(v, k: int = 0) -> DeviceNDArray:
-    v = arguments.array(v)
+    v = arguments.as_device_array(v)
     line, k = arguments.as_1d(v), operator.index(k)
     n = line.size + abs(k)
     made = arguments.empty((n, n), v.dtype, v)
@@ -55,7 +55,7 @@ def fill_diagonal(a, val, wrap: bool = False) -> None:
         raise ValueError("array must be at least 2-d")
     if a.ndim > 2 and len(set(a.shape)) > 1:
         raise ValueError("All dimensions of input must be of equal length")
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     val = indexing.convert_like(val, a)
     rows, columns = a.shape[0], a.shape[-1]
     begins = range(0, rows, columns + 1) if wrap and a.ndim == 2 else (0,)
@@ -71,7 +71,7 @@ def fill_diagonal(a, val, wrap: bool = False) -> None:
 def _repeat_cyclically(values, first, count):
     """Returns ``count`` values, repeated cyclically, from index ``first``."""
     line = arguments.as_1d(values)
-    return line.take(numbers(first, 1, count, np.int64, line), mode="wrap")
+    return line.take(number_sequence(first, 1, count, np.int64, line), mode="wrap")
 
 
 # ------------------------------------------------------------------------------------------ triangles
@@ -82,9 +82,9 @@ def _coordinates(rows, columns, k, like):
     launch creates."""
     k = min(max(operator.index(k), -rows - 1), columns + 1)
     first, last = min(k, 0), max(rows + k, columns)
-    # indices of 32 bits take half the memory and instructions
+    # 32-bit indices need half the memory and instructions
     dtype = np.int32 if max(-first, last) < 2**31 else np.int64
-    line = numbers(first, 1, last - first, dtype, like)
+    line = number_sequence(first, 1, last - first, dtype, like)
     return line[k - first :][:rows].reshape((rows, 1)), line[-first:][:columns]
 
 
@@ -103,9 +103,9 @@ def _mask_above(m, row, column):
     return np.where(row < column, m, np.False_)
 
 
-def _triangle(m, k, is_lower):
-    m = arguments.array(m)
-    if m.ndim == 1:  # as NumPy: each row is m
+def _triangle_of(m, k, is_lower):
+    m = arguments.as_device_array(m)
+    if m.ndim == 1:  # as in NumPy, each row is a copy of m
         m = assign.broadcast_view(m, (m.size, m.size))
     elif m.ndim == 0:
         raise TypeError("tri() missing 1 required positional argument: 'N'")
@@ -119,12 +119,12 @@ def _triangle(m, k, is_lower):
 
 @implements("tril")
 def tril(m, k: int = 0) -> DeviceNDArray:
-    return _triangle(m, k, True)
+    return _triangle_of(m, k, True)
 
 
 @implements("triu")
 def triu(m, k: int = 0) -> DeviceNDArray:
-    return _triangle(m, k, False)
+    return _triangle_of(m, k, False)
 
 
 @implements("tri")
@@ -159,7 +159,7 @@ def sliding_window_view(
     x, window_shape, axis=None, *, subok: bool = False, writeable: bool = False
 ) -> DeviceNDArray:
     """Returns a view with all windows of a shape; neighbouring windows share elements of the array."""
-    x = arguments.array(x)
+    x = arguments.as_device_array(x)
     lengths = shapes.numbers_of(window_shape)
     if any(length < 0 for length in lengths):
         raise ValueError("`window_shape` cannot contain negative values")

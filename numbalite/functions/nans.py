@@ -1,7 +1,7 @@
 """Implements reductions and cumulative sums that ignore NaN, and nan_to_num.
 
-Each reduction replaces NaN by its identity element in the same pass. No warning is issued, because that would have to
-wait for the values."""
+Each reduction replaces NaN by its identity element in the same pass. No warning is issued, because the check
+would wait for the values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from numbalite import types
 from numbalite.functions import arguments, outputs, reductions
-from numbalite.functions.onepass import accumulator, cxx, run
+from numbalite.functions.onepass import accumulator, cxx_type, run_reduction
 from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
 from numbalite.ufuncs import elementwise
@@ -51,15 +51,17 @@ def _counting_reduction(dtype):
 
 
 @functools.cache
-def _sums(stored, wide, result):
+def _sum_loops(stored, wide, result):
     text, size = accumulator(stored, wide, result)
-    return OperatorLoops(f"nan_sum_of<{cxx(wide)}, {text}>", "nansum", size)
+    return OperatorLoops(f"nan_sum_of<{cxx_type(wide)}, {text}>", "nansum", size)
 
 
 @functools.cache
-def _means(stored, wide, result):
+def _mean_loops(stored, wide, result):
     text, size = accumulator(stored, wide, result)
-    return OperatorLoops(f"nan_mean_of<{cxx(wide)}, {text}>", "nanmean", -(-(size + 8) // 16) * 16)
+    return OperatorLoops(
+        f"nan_mean_of<{cxx_type(wide)}, {text}>", "nanmean", -(-(size + 8) // 16) * 16
+    )
 
 
 def _has_nans(a):
@@ -70,7 +72,7 @@ def _mask_of(where):
     if where is _NO_VALUE or where is True:
         return np.True_
     reductions.check_mask(where)
-    return arguments.array(where)
+    return arguments.as_device_array(where)
 
 
 def _reduce_wide(ufunc, neutral, a, axis, wide, where):
@@ -84,12 +86,12 @@ def _reduce_wide(ufunc, neutral, a, axis, wide, where):
         )
     asked = _mask_of(where)
     if ufunc is np.add and asked is np.True_ and a.size:
-        return run(_sums(a.dtype, wide, wide), a, axis, True, wide, 1.0, True)
+        return run_reduction(_sum_loops(a.dtype, wide, wide), a, axis, True, wide, 1.0, True)
     return _map_reduction(ufunc, wide, neutral)((a, asked), axis, True, None, 0)
 
 
 def _nan_reduction(name, ufunc, neutral, a, axis, dtype, out, keepdims, initial, where):
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     if not _has_nans(a):
         return reductions.reduce_axes(ufunc, a, axis, dtype, out, keepdims, initial, where)
     result = a.dtype if dtype is None else np.dtype(dtype)
@@ -141,24 +143,24 @@ def nanmin(a, axis=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=
     return reductions.reduce_axes(np.fmin, a, axis, None, out, keepdims, initial, where)
 
 
-def _first_place(a, axis, out, keepdims, is_largest):
-    """Returns the index of the first extreme (minimum or maximum) that is not NaN. Waits for the result,
-    because an all-NaN slice is a ValueError."""
-    a = arguments.array(a)
-    found = reductions.first_place(a, axis, None, keepdims, is_largest, not _has_nans(a))
+def _first_extreme_index(a, axis, out, keepdims, is_largest):
+    """Returns the index of the first extreme (minimum or maximum) that is not NaN. Waits for the result.
+    Raises ValueError for an all-NaN slice."""
+    a = arguments.as_device_array(a)
+    found = reductions.first_extreme_index(a, axis, None, keepdims, is_largest, not _has_nans(a))
     if _has_nans(a) and found.size and reductions.min(found).item() < 0:
         raise ValueError("All-NaN slice encountered")
-    return outputs.into_wider("nanargmax" if is_largest else "nanargmin", out, found)
+    return outputs.copy_to_wider_out("nanargmax" if is_largest else "nanargmin", out, found)
 
 
 @implements("nanargmax")
 def nanargmax(a, axis=None, out=None, *, keepdims=_NO_VALUE) -> Any:
-    return _first_place(a, axis, out, keepdims, True)
+    return _first_extreme_index(a, axis, out, keepdims, True)
 
 
 @implements("nanargmin")
 def nanargmin(a, axis=None, out=None, *, keepdims=_NO_VALUE) -> Any:
-    return _first_place(a, axis, out, keepdims, False)
+    return _first_extreme_index(a, axis, out, keepdims, False)
 
 
 # ------------------------------------------------------------------------------ means and variances
@@ -170,14 +172,16 @@ def _count_not_nan(a, axis, where):
 
 @implements("nanmean")
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VALUE) -> Any:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     _check_dtypes("nanmean", a, dtype, out)
     if not _has_nans(a):
         return reductions.mean(a, axis, dtype, out, keepdims, where=where)
     wide, result = reductions.sum_dtypes(a.dtype, dtype)
     if out is None and reductions.is_in_one_pass(a, wide, dtype, where):
-        return run(_means(a.dtype, wide, result), a, axis, keepdims, result, 1.0, True)
-    made, result = _mean(a, axis, dtype, where, out)
+        return run_reduction(
+            _mean_loops(a.dtype, wide, result), a, axis, keepdims, result, 1.0, True
+        )
+    made, result = _nan_mean(a, axis, dtype, where, out)
     return reductions.finish_result("nanmean", made, a, axis, result, out, keepdims)
 
 
@@ -188,12 +192,12 @@ def _check_dtypes(name, a, dtype, out):
     if dtype is not None and np.dtype(dtype).kind not in "fc":
         raise TypeError("If a is inexact, then dtype must be inexact")
     if out is not None:
-        outputs.check(name, out)
+        outputs.check_out(name, out)
         if out.dtype.kind not in "fc":
             raise TypeError("If a is inexact, then out must be inexact")
 
 
-def _mean(a, axis, dtype, where, out=None):
+def _nan_mean(a, axis, dtype, where, out=None):
     """Returns (mean with the reduced axes kept, dtype of the result)"""
     wide, result = reductions.sum_dtypes(a.dtype, dtype)
     total = _reduce_wide(np.add, 0, a, axis, wide, where)
@@ -212,16 +216,16 @@ def _squares_reduction(number, real):
     return MapReduce(function, signature, cuda_ufunc_for(np.add), real)
 
 
-def _variance(a, axis, dtype, ddof, where, mean, correction, out):
+def _nan_variance(a, axis, dtype, ddof, where, mean, correction, out):
     """Returns (variance with the reduced axes kept, dtype of the result). The variance is NaN if no degrees
     of freedom are left."""
-    ddof = reductions.degrees_taken(ddof, correction)
+    ddof = reductions.subtracted_degrees(ddof, correction)
     wide, result = reductions.sum_dtypes(a.dtype, dtype)
     if mean is _NO_VALUE:
-        mean, _ = _mean(a, axis, wide, where)
+        mean, _ = _nan_mean(a, axis, wide, where)
     if a.dtype.kind == "c" and dtype is None:
         result = np.dtype(result.char.lower())
-    mean = arguments.array(mean)
+    mean = arguments.as_device_array(mean)
     squares = _squares_reduction(*reductions.square_dtypes(a, mean, wide))
     total = squares((a, mean, _mask_of(where)), axis, True, None, 0)
     degrees = np.subtract(_count_not_nan(a, axis, where), ddof)
@@ -231,7 +235,7 @@ def _variance(a, axis, dtype, ddof, where, mean, correction, out):
 
 def _variance_or_root(plain, a, axis, dtype, out, ddof, keepdims, where, mean, correction):
     """Implements nanvar and nanstd. plain: np.var or np.std, for arrays without NaN."""
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     name = "nanstd" if plain is reductions.std else "nanvar"
     _check_dtypes(name, a, dtype, out)
     if not _has_nans(a):
@@ -240,14 +244,14 @@ def _variance_or_root(plain, a, axis, dtype, out, ddof, keepdims, where, mean, c
         )
     wide, result = reductions.sum_dtypes(a.dtype, dtype)
     if out is None and mean is _NO_VALUE and reductions.is_in_one_pass(a, wide, dtype, where):
-        taken = float(reductions.degrees_taken(ddof, correction))
+        taken = float(reductions.subtracted_degrees(ddof, correction))
         if a.dtype.kind == "c":
             result = np.dtype(result.char.lower())
-        loops = reductions.variances(wide, result, plain is reductions.std, True)
-        return run(loops, a, axis, keepdims, result, taken, True)
-    made, result = _variance(a, axis, dtype, ddof, where, mean, correction, out)
+        loops = reductions.variance_loops(wide, result, plain is reductions.std, True)
+        return run_reduction(loops, a, axis, keepdims, result, taken, True)
+    made, result = _nan_variance(a, axis, dtype, ddof, where, mean, correction, out)
     if plain is reductions.std:
-        made = reductions.root(made, False)
+        made = reductions.square_root_in_place(made, False)
     return reductions.finish_result(name, made, a, axis, result, out, keepdims)
 
 
@@ -290,14 +294,14 @@ def nanstd(
 
 def _replace_nan(a, number):
     """Returns the array with NaN replaced by a number; returns the array itself if its dtype has no NaN."""
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     if not _has_nans(a):
         return a
     return np.where(np.isnan(a), a.dtype.type(number), a)
 
 
 @functools.cache
-def _finite():
+def _finite_ufunc():
     return RuledUfunc("finite", _finite_dtypes)
 
 
@@ -311,7 +315,7 @@ def _finite_dtypes(request):
 def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None) -> DeviceNDArray:
     given = x
     shapes.check_copy(copy)
-    x = arguments.array(x)
+    x = arguments.as_device_array(x)
     if not _has_nans(x):
         return x.copy() if copy else x
     real = np.dtype(x.dtype.char.lower())
@@ -319,9 +323,9 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None) -> Devic
     least = np.finfo(real).min if neginf is None else neginf
     out = None if copy or given is not x else x
     instead = (
-        np.broadcast_to(arguments.array(one).astype(real, copy=False), x.shape)
+        np.broadcast_to(arguments.as_device_array(one).astype(real, copy=False), x.shape)
         if np.ndim(one)
         else real.type(one)
         for one in (nan, most, least)
     )
-    return _finite()(x, *instead, out=out)
+    return _finite_ufunc()(x, *instead, out=out)

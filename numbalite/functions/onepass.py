@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def own_loops(operation: str, name: str, dtype: Any, more: int = 0) -> OperatorLoops:
+def operator_loops(operation: str, name: str, dtype: Any, more: int = 0) -> OperatorLoops:
     """Returns the kernels of an operator of reduce_operators.cuh.
 
     The operator's accumulator has the size of the dtype plus ``more`` bytes, rounded up to 16 if ``more`` is
@@ -28,7 +28,7 @@ def own_loops(operation: str, name: str, dtype: Any, more: int = 0) -> OperatorL
     return OperatorLoops(operation, name, -(-size // 16) * 16 if more else size)
 
 
-def cxx(dtype: Any) -> str:
+def cxx_type(dtype: Any) -> str:
     """Returns the C++ type of a dtype."""
     return types.from_dtype(dtype).cxx
 
@@ -43,26 +43,26 @@ def accumulator(stored: np.dtype, wide: np.dtype, result: np.dtype) -> tuple[str
     if wide.char == "e":
         return "float", 4
     if result.char == "e" or (wide.char in "dD" and stored.char in "?bBhHiI"):
-        return cxx(wide), wide.itemsize
-    return f"numbalite::nl_reduce::accurate<{cxx(wide)}>", 2 * wide.itemsize
+        return cxx_type(wide), wide.itemsize
+    return f"numbalite::nl_reduce::accurate<{cxx_type(wide)}>", 2 * wide.itemsize
 
 
 @functools.cache
-def sums(stored: np.dtype, wide: np.dtype) -> OperatorLoops:
-    """Returns the kernels of sums in a floating-point dtype; a number of that dtype may be their
-    initial value."""
+def sum_loops(stored: np.dtype, wide: np.dtype) -> OperatorLoops:
+    """Returns the kernels of sums in a floating-point dtype; the initial value may be a number of that
+    dtype."""
     text, size = accumulator(stored, wide, wide)
-    return OperatorLoops(f"sum_of<{cxx(wide)}, {text}>", "add", size)
+    return OperatorLoops(f"sum_of<{cxx_type(wide)}, {text}>", "add", size)
 
 
 @functools.cache
-def products(wide: np.dtype) -> OperatorLoops:
+def product_loops(wide: np.dtype) -> OperatorLoops:
     """Returns the kernels of products in a floating-point dtype."""
     text, size = accumulator(wide, wide, wide)
-    return OperatorLoops(f"prod_of<{cxx(wide)}, {text}>", "multiply", size)
+    return OperatorLoops(f"prod_of<{cxx_type(wide)}, {text}>", "multiply", size)
 
 
-def run(
+def run_reduction(
     loops: OperatorLoops, a: Any, axis: Any, keepdims: Any, dtype: Any, divisor: float, reorder: bool,
     order: str = "K",
 ) -> Any:  # fmt: skip

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def check(name: str, out: Any) -> None:
+def check_out(name: str, out: Any) -> None:
     """Raises TypeError if `out` is not an array."""
     if not isinstance(out, (_core.DeviceArray, np.ndarray)):
         raise TypeError(f"{name}: out must be an array, not {type(out).__name__}")
@@ -20,12 +20,12 @@ def check(name: str, out: Any) -> None:
 
 def check_shape(name: str, out: Any, shape: tuple[int, ...]) -> None:
     """Raises TypeError if `out` is not an array, ValueError if its shape differs from the result's."""
-    check(name, out)
+    check_out(name, out)
     if out.shape != shape:
         raise ValueError(f"{name}: out has shape {out.shape}, the result {shape}")
 
 
-def into(name: str, out: Any, made: Any, casting: Any = "same_kind") -> Any:
+def copy_to_out(name: str, out: Any, made: Any, casting: Any = "same_kind") -> Any:
     """Returns the result `made`, or copies it to `out` and returns `out`."""
     if out is None:
         return made
@@ -39,10 +39,9 @@ def into(name: str, out: Any, made: Any, casting: Any = "same_kind") -> Any:
     return out
 
 
-def into_wider(name: str, out: Any, made: Any) -> Any:
-    """Does the same as `into`, for NumPy functions that compute in a copy of `out`.
-
-    The dtype of `out` must convert safely to the result's dtype; then the result is converted without a check.
+def copy_to_wider_out(name: str, out: Any, made: Any) -> Any:
+    """Like `copy_to_out`, for NumPy functions that compute in a copy of `out`: the dtype of `out` must convert
+    safely to the result's dtype, and the result is converted to it without a check.
     """
     if out is None:
         return made

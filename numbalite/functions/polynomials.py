@@ -9,7 +9,7 @@ import numpy as np
 
 from numbalite import errors
 from numbalite.functions import arguments
-from numbalite.functions.creation import numbers
+from numbalite.functions.creation import number_sequence
 from numbalite.functions.signals import convolve
 from numbalite.ndarray.dispatch import implements
 
@@ -34,7 +34,7 @@ def polyval(p, x) -> Any:
 def _coefficients(p, name):
     if isinstance(p, np.poly1d):
         raise TypeError(f"{name}: pass a device array of coefficients: a poly1d is in host memory")
-    p = arguments.array(p)
+    p = arguments.as_device_array(p)
     return p.reshape(1) if p.ndim == 0 else p
 
 
@@ -92,7 +92,7 @@ def polyder(p, m: int = 1) -> DeviceNDArray:
     p = _line_of_numbers(p, "polyder")
     for _ in range(m):
         degree = max(len(p) - 1, 0)
-        p = p[:-1] * numbers(degree, -1, degree, np.int64, p)
+        p = p[:-1] * number_sequence(degree, -1, degree, np.int64, p)
     return p
 
 
@@ -108,7 +108,7 @@ def polyint(p, m: int = 1, k=None) -> DeviceNDArray:
     if len(constants) < m:
         raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
     for i in range(m):
-        powers = numbers(len(p), -1, len(p), np.int64, p)
+        powers = number_sequence(len(p), -1, len(p), np.int64, p)
         p = np.concatenate([np.true_divide(p, powers), constants[i : i + 1]])
     return p
 
@@ -132,7 +132,7 @@ def polyfit(x, y, deg, rcond=None, full: bool = False, w=None, cov=False) -> Any
         rcond = len(x) * np.finfo(x.dtype).eps
     powers = vander(x, count)
     if w is not None:
-        powers, y = _apply_weights(powers, y, arguments.array(w) + 0.0)
+        powers, y = _apply_weights(powers, y, arguments.as_device_array(w) + 0.0)
     scale = np.sqrt(np.sum(powers * powers, axis=0))
     powers = powers / scale
     made, residuals, rank, values = np.linalg.lstsq(powers, y, rcond)
@@ -172,7 +172,7 @@ def _covariance(powers, scale, residuals, ndim, cov):
 
 @implements("vander")
 def vander(x, N=None, increasing: bool = False) -> DeviceNDArray:
-    x = arguments.array(x)
+    x = arguments.as_device_array(x)
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array or sequence.")
     count = x.size if N is None else operator.index(N)

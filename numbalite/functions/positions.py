@@ -23,10 +23,10 @@ def _check_mode(mode):
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
 
 
-def _indices(value):
+def _index_array(value):
     """Returns the indices as an integer array, on the host or the device; raises TypeError for other dtypes.
 
-    An empty list counts as integers; an empty array of floats does not.
+    An empty list counts as an integer array; an empty float array does not.
     """
     if not isinstance(value, DeviceNDArray):
         is_list = not isinstance(value, (np.ndarray, np.generic))
@@ -48,14 +48,14 @@ def _key_at_axis(axis, what):
 @implements("take")
 def take(a, indices, axis=None, out=None, mode: str = "raise") -> Any:
     _check_mode(mode)
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     if axis is None:
         a, axis = arguments.as_1d(a), 0
     else:
         if a.ndim == 0:
             a = a.reshape(1)
         axis = shapes.axis_number(axis, a.ndim)
-    indices = _indices(indices)
+    indices = _index_array(indices)
     if a.shape[axis] == 0 and indices.size:
         raise IndexError("cannot do a non-empty take from an empty axes.")
     length = a.shape[axis]
@@ -66,14 +66,14 @@ def take(a, indices, axis=None, out=None, mode: str = "raise") -> Any:
         made = a[place].copy()
     else:
         made = indexing.get_items(a, _key_at_axis(axis, indices) if axis else indices, mode=mode)
-    return outputs.into_wider("take", out, made)
+    return outputs.copy_to_wider_out("take", out, made)
 
 
 @implements("put")
 def put(a, ind, v, mode: str = "raise") -> None:
     a = arguments.array_to_modify("put", a)
     _check_mode(mode)
-    ind = _indices(ind)
+    ind = _index_array(ind)
     values = indexing.convert_like(v, a)
     if not ind.size or not values.size:
         return
@@ -134,7 +134,7 @@ def _as_index_array(indices):
 @implements("take_along_axis")
 def take_along_axis(arr, indices, axis=-1) -> DeviceNDArray:
     indices = _as_index_array(indices)
-    a, axis = _arguments_along_axis(arguments.array(arr), indices, axis)
+    a, axis = _arguments_along_axis(arguments.as_device_array(arr), indices, axis)
     shape, strides, index = _selection_geometry(a, indices, axis)
     made = arguments.empty(shape, a.dtype, a)
     if made.size:
@@ -165,7 +165,7 @@ def choose(a, choices, out=None, mode: str = "raise") -> Any:
     _check_mode(mode)
     given, numbers = a, list(choices)
     a, *choices = arguments.arrays_of([a, *numbers])
-    a = _indices(a)
+    a = _index_array(a)
     if a.dtype == np.uint64:
         raise TypeError(
             "Cannot cast array data from dtype('uint64') to dtype('int64') according to the rule 'safe'"
@@ -177,7 +177,7 @@ def choose(a, choices, out=None, mode: str = "raise") -> Any:
             raise ValueError("invalid entry in choice array")
     dtype = arguments.common_dtype(numbers, choices)
     if out is not None:
-        outputs.check("choose", out)
+        outputs.check_out("choose", out)
         if out.shape != shape:
             raise TypeError(
                 f"choose: invalid shape {out.shape} for output array, the result has {shape}"
@@ -194,7 +194,7 @@ def choose(a, choices, out=None, mode: str = "raise") -> Any:
             joined, joined.strides[1:], made, made.strides, shape, [index], gather.MODES[mode],
             made.stream,
         )  # fmt: skip
-    return outputs.into_wider("choose", out, made)
+    return outputs.copy_to_wider_out("choose", out, made)
 
 
 # ------------------------------------------------------------------------------------ repeat and pad
@@ -204,7 +204,7 @@ def choose(a, choices, out=None, mode: str = "raise") -> Any:
 def repeat(a, repeats, axis=None) -> DeviceNDArray:
     """Copies an array of repeats from the device to the host, because the repeats determine the result's
     shape."""
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     if axis is None:
         a, axis = arguments.as_1d(a), 0
     a = a if a.ndim else arguments.reshape(a, (1,))
@@ -262,8 +262,8 @@ _PAD_KEYWORDS = {
 @implements("pad")
 def pad(array, pad_width, mode="constant", **keywords) -> DeviceNDArray:
     """Supports all modes of numpy.pad except functions of the caller."""
-    a = arguments.array(array)
-    pairs = _widths(pad_width, a.ndim)
+    a = arguments.as_device_array(array)
+    pairs = _padding_widths(pad_width, a.ndim)
     if callable(mode):
         raise TypeError(
             "numpy.pad with a function for its mode has no counterpart on the device: the modes are "
@@ -282,22 +282,22 @@ def pad(array, pad_width, mode="constant", **keywords) -> DeviceNDArray:
                 )
     if mode in _BY_PLACES:
         if keywords.get("reflect_type", "even") == "odd":
-            return _reflected_at_points(a, pairs, mode)
+            return _pad_by_odd_reflection(a, pairs, mode)
         by_slabs = a.nbytes >= _LARGE and _is_padding_within_array(a, pairs, mode)
-        return (_padded_by_slabs if by_slabs else _padded_by_places)(a, pairs, mode)
-    made = _room(a, pairs)
+        return (_pad_by_slabs if by_slabs else _pad_by_indices)(a, pairs, mode)
+    made = _new_padded_array(a, pairs)
     if mode == "constant":
         _fill_around(made, pairs, keywords.get("constant_values", 0))
-    middle = _middle(a, pairs)
+    middle = _middle_slices(a, pairs)
     assign.assign(made._selected_view(middle), a)
     if mode == "linear_ramp":
-        _ramp(made, pairs, middle, keywords.get("end_values", 0))
+        _fill_ramp(made, pairs, middle, keywords.get("end_values", 0))
     elif mode in _STATISTICS:
         _fill_border(made, pairs, middle, mode, keywords.get("stat_length"))
     return made
 
 
-def _widths(given, ndim):
+def _padding_widths(given, ndim):
     """Returns the padding widths (before, after) of each axis."""
     if type(given) is int and given >= 0:
         return [(given, given)] * ndim
@@ -317,21 +317,21 @@ def _widths(given, ndim):
     return [tuple(map(int, pair)) for pair in widths]
 
 
-def _reflected_at_points(a, pairs, mode):
+def _pad_by_odd_reflection(a, pairs, mode):
     """Pads with reflect_type="odd": x is reflected to 2 * edge - x.
 
     Axes are processed one after another, each in as many steps as its padding width needs. A step pads a
     multiple of the reflection's period.
     """
-    made = _room(a, pairs)
-    middle = _middle(a, pairs)
+    made = _new_padded_array(a, pairs)
+    middle = _middle_slices(a, pairs)
     assign.assign(made._selected_view(middle), a)
     skips_edge = int(mode == "reflect")
     for axis, (length, pair) in enumerate(zip(a.shape, pairs, strict=True)):
         behind = (slice(None),) * (axis + 1) + middle[axis + 1 :]
         part = np.moveaxis(made[behind], axis, 0)
         begin, end, period = pair[0], pair[0] + length, length - skips_edge
-        if not period and any(pair):  # one element: NumPy repeats it
+        if not period and any(pair):  # NumPy repeats a single element
             part[:begin] = part[end:] = part[begin:end]
             continue
         while begin or end < part.shape[0]:
@@ -348,12 +348,12 @@ def _reflected_at_points(a, pairs, mode):
     return made
 
 
-def _room(a, pairs):
+def _new_padded_array(a, pairs):
     shape = [n + sum(pair) for n, pair in zip(a.shape, pairs, strict=True)]
     return arguments.empty(shape, a.dtype, a, a._memory_order())
 
 
-def _middle(a, pairs):
+def _middle_slices(a, pairs):
     """Returns a tuple of slices that select the original array within the padded one."""
     return tuple(slice(begin, begin + n) for (begin, _), n in zip(pairs, a.shape, strict=True))
 
@@ -402,14 +402,14 @@ def _steps_outwards(made, pairs, middle):
             )
 
 
-def _put_outside(region, axis, inside, before, behind):
+def _fill_outside(region, axis, inside, before, behind):
     if inside.start:
         region[_key_at_axis(axis, slice(None, inside.start))] = before
     if inside.stop < region.shape[axis]:
         region[_key_at_axis(axis, slice(inside.stop, None))] = behind
 
 
-def _ramp(made, pairs, middle, ends):
+def _fill_ramp(made, pairs, middle, ends):
     ends = _broadcast_to_pairs(np.asarray(ends), made.ndim).tolist()
     for axis, pair, inside, region in _steps_outwards(made, pairs, middle):
         sides = []
@@ -421,7 +421,7 @@ def _ramp(made, pairs, middle, ends):
             sides.append(
                 np.linspace(end, edge, num=width, endpoint=False, dtype=made.dtype, axis=axis)
             )
-        _put_outside(region, axis, inside, sides[0], np.flip(sides[1], axis))
+        _fill_outside(region, axis, inside, sides[0], np.flip(sides[1], axis))
 
 
 def _fill_border(made, pairs, middle, mode, lengths):
@@ -442,7 +442,7 @@ def _fill_border(made, pairs, middle, mode, lengths):
         ):
             value = _STATISTICS[mode](region[_key_at_axis(axis, part)], axis=axis, keepdims=True)
             sides.append(np.round(value) if made.dtype.kind in "iu" else value)
-        _put_outside(region, axis, inside, *sides)
+        _fill_outside(region, axis, inside, *sides)
 
 
 def _is_padding_within_array(a, pairs, mode):
@@ -452,9 +452,9 @@ def _is_padding_within_array(a, pairs, mode):
     return all(max(pair) <= n - least for n, pair in zip(a.shape, pairs, strict=True))
 
 
-def _padded_by_slabs(a, pairs, mode):
+def _pad_by_slabs(a, pairs, mode):
     """Pads by copies: one copy of the array, then two slabs for each axis, without index arrays."""
-    made, middle = _room(a, pairs), _middle(a, pairs)
+    made, middle = _new_padded_array(a, pairs), _middle_slices(a, pairs)
     assign.copy(a, made._selected_view(middle), apart=True)
     for axis, pair, inside, region in _steps_outwards(made, pairs, middle):
         sides = slice(None, inside.start), slice(inside.stop, None)
@@ -473,7 +473,7 @@ def _slabs(mode, inside, pair):
         return slice(first, first + 1), slice(end - 1, end)
     if mode == "wrap":
         return slice(end - before, end), slice(first, first + behind)
-    skipped = int(mode == "reflect")  # the element at the edge
+    skipped = int(mode == "reflect")  # 1 if the slab excludes the edge element
     last = end - 1 - skipped
     return (
         slice(first + before - 1 + skipped, first - 1 + skipped, -1),
@@ -481,7 +481,7 @@ def _slabs(mode, inside, pair):
     )
 
 
-def _padded_by_places(a, pairs, mode):
+def _pad_by_indices(a, pairs, mode):
     places = [
         np.pad(np.arange(n), pair, mode) if sum(pair) else None
         for n, pair in zip(a.shape, pairs, strict=True)
@@ -490,7 +490,7 @@ def _padded_by_places(a, pairs, mode):
     if not moved:
         return a.copy("A")
     if a._memory_order() == "F":
-        return _padded_by_places(a.T, pairs[::-1], mode).T
+        return _pad_by_indices(a.T, pairs[::-1], mode).T
     key = [slice(None)] * a.ndim
     for axis, grid in zip(moved, np.ix_(*(places[axis] for axis in moved)), strict=True):
         key[axis] = grid

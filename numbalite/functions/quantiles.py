@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def _closest_index(n, q):
-    """Returns the nearest index by Hyndman and Fan's third definition: ties go to the even position counted from 1,
-    which is odd counted from 0."""
+    """Returns the nearest index by Hyndman and Fan's third definition. A tie is rounded to the even position
+    counted from 1, an odd index."""
     place = n * q - 1 - 0.5
     lower = np.floor(place)
     return np.where((place == lower) & (lower % 2 == 1), lower, lower + 1)
@@ -52,7 +52,7 @@ _BETWEEN = {
 """The methods that interpolate: indices with a fraction."""
 
 
-def _rows(a, axes):
+def _sorted_rows(a, axes):
     """Moves the reduced axes to the end, merges them into one axis, and sorts."""
     if axes == (a.ndim - 1,):
         return a
@@ -63,14 +63,14 @@ def _rows(a, axes):
     return arguments.reshape(a.transpose((*kept, *axes)), (*(a.shape[k] for k in kept), count))
 
 
-def _axes(axis, ndim):
+def _reduced_axes(axis, ndim):
     return tuple(range(ndim)) if axis is None else tuple(sorted(axes_of(axis, ndim)))
 
 
 def _sort_rows(a, axis):
     """Returns (sorted rows, the axes)"""
-    axes = _axes(axis, a.ndim)
-    rows = _rows(a, axes)
+    axes = _reduced_axes(axis, a.ndim)
+    rows = _sorted_rows(a, axes)
     return sorting.sort(rows, rows.ndim - 1), axes
 
 
@@ -82,11 +82,11 @@ def _replace_by_nan(made, rows):
     """Returns the results, with NaN for rows that contain NaN. NaN is the last element of a sorted row."""
     if not _may_be_nan(rows):
         return made
-    return _first_if_nan(rows[..., -1], made)
+    return _nan_or_result(rows[..., -1], made)
 
 
 @fuse
-def _first_if_nan(last, made):
+def _nan_or_result(last, made):
     return np.where(np.isnan(last), last, made)
 
 
@@ -100,27 +100,27 @@ def _broadcast_to_out(made, out):
     return np.broadcast_to(made, shape) if fits and shape != made.shape else made
 
 
-def _result(name, made, a, axes, keepdims, out, casting="unsafe"):
+def _finish_result(name, made, a, axes, keepdims, out, casting="unsafe"):
     if keepdims and keepdims is not np._NoValue:
         front = made.shape[: made.ndim - (a.ndim - len(axes))]
         kept = tuple(1 if k in axes else n for k, n in enumerate(a.shape))
         made = made.reshape((*front, *kept))
     if (
         name == "quantile" and out is not None
-    ):  # the last step of NumPy's quantile is a ufunc with this out
+    ):  # as in NumPy, whose quantile ends with a ufunc call with out
         made = _broadcast_to_out(made, out)
-    return outputs.into(name, out, made, casting)
+    return outputs.copy_to_out(name, out, made, casting)
 
 
 @implements("median")
 def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims=False) -> Any:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     with arguments.on_device_of(a):
         rows, axes = _sort_rows(a, axis)
-        return _result("median", _middle(rows), a, axes, keepdims, out)
+        return _finish_result("median", _row_medians(rows), a, axes, keepdims, out)
 
 
-def _middle(rows):
+def _row_medians(rows):
     """Returns the medians of sorted rows."""
     n = rows.shape[-1]
     if not n or rows.dtype.kind != "f":
@@ -141,23 +141,23 @@ def _mean_of_two(low, high, last):
 
 @implements("nanmedian")
 def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims=np._NoValue) -> Any:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     if a.size == 0:
         return nanmean(a, axis, out=out, keepdims=keepdims)
     if not _may_be_nan(a):
         return median(a, axis, out, overwrite_input, keepdims)
     with arguments.on_device_of(a):
         rows, axes = _sort_rows(a, axis)
-        n = _counts(rows)
+        n = _valid_counts(rows)
         low, high = _take_from_rows(rows, np.maximum(n - 1, 0) // 2), _take_from_rows(rows, n // 2)
         made = np.where(n % 2 == 1, low, np.mean(np.stack([low, high]), axis=0))
-        return _result("nanmedian", made, a, axes, keepdims, out)
+        return _finish_result("nanmedian", made, a, axes, keepdims, out)
 
 
 # ------------------------------------------------------------------------------------------ quantiles
 
 
-def _counts(rows):
+def _valid_counts(rows):
     """Returns an array with the number of elements of each row that are not NaN."""
     return np.count_nonzero(np.equal(rows, rows), axis=-1)
 
@@ -172,7 +172,7 @@ def _interpolate_two(rows, n, q, method, is_weak):
     elif method == "midpoint":
         part = type(part)(0.5 if place % 1 else 0)
     low, high = rows[..., before], rows[..., min(before + (place >= 0), n - 1)]
-    t = float(part) if is_weak else arguments.array(np.full((1,) * low.ndim, part))
+    t = float(part) if is_weak else arguments.as_device_array(np.full((1,) * low.ndim, part))
     if _may_be_nan(rows):
         return _interpolated_if_numbers(low, high, t, rows[..., -1])
     return _interpolate(low, high, t)
@@ -188,7 +188,7 @@ def _interpolate_rows(rows, n, q, method, is_weak):
     above, below = place >= n - 1, place < 0
     before, after = (np.where(above, n - 1, np.where(below, 0, one)) for one in (before, after))
     part = place - before
-    # As in NumPy, a position past the last element is counted from the end, and so is its fraction.
+    # As in NumPy, a position past the last element is counted from the end, with its fraction.
     part = np.where(above, place + 1, part)
     number = part.dtype.type if part.dtype.kind == "f" else np.float64
     if method == "averaged_inverted_cdf":
@@ -202,7 +202,7 @@ def _interpolate_rows(rows, n, q, method, is_weak):
     elif is_weak:
         t = float(part)
     else:
-        t = arguments.array(part.reshape(part.shape + (1,) * (low.ndim - part.ndim)))
+        t = arguments.as_device_array(part.reshape(part.shape + (1,) * (low.ndim - part.ndim)))
     return _interpolate(low, high, t)
 
 
@@ -224,8 +224,8 @@ def _interpolated_if_numbers(low, high, t, last):
 def _take_from_rows(rows, indices):
     """Returns the elements of each row at these positions, whose axes come first in the result.
 
-    `indices` are on the host, equal for all rows, or a device array with separate indices for each row, whose
-    last axes are the axes of the rows.
+    `indices` are a host array for all rows, or a device array with separate indices for each row in its last
+    axes.
     """
     rest = rows.shape[:-1]
     if isinstance(indices, _core.DeviceArray):
@@ -233,7 +233,7 @@ def _take_from_rows(rows, indices):
         index = indices.astype(np.int64).reshape(math.prod(front), *rest)
         index = np.moveaxis(index, 0, -1)
     else:  # in C order, as NumPy's
-        index = arguments.array(np.asarray(indices).astype(np.int64))
+        index = arguments.as_device_array(np.asarray(indices).astype(np.int64))
         return np.take(np.moveaxis(rows, -1, 0), index, axis=0)
     made = sorting.take_along(rows, index, rows.ndim - 1, 0)
     return np.moveaxis(made, -1, 0).reshape((*front, *rest), copy=None)
@@ -248,31 +248,31 @@ def _quantiles_of_sorted_rows(rows, n, q, method, is_weak):
     return _take_from_rows(rows, np.clip(place, 0, n - 1))
 
 
-def _nan_at_places(rows, q, method, is_weak):
+def _nan_quantiles(rows, q, method, is_weak):
     """Returns the quantiles of the elements that are not NaN; for an all-NaN row, returns the row's first
     element."""
-    n = np.maximum(_counts(rows), 1)
+    n = np.maximum(_valid_counts(rows), 1)
     q = q.reshape(q.shape + (1,) * n.ndim)
     n = n.astype(np.result_type(q, 0.0 if is_weak else q))
     made = _quantiles_of_sorted_rows(rows, n, q, method, is_weak)
     front = q.ndim - n.ndim
     if q.size == 1 or not n.ndim:
         return made
-    # As in NumPy, the quantiles of a row are neighbours in memory.
+    # As in NumPy, the quantiles of a row are contiguous in memory.
     rows_first = made.transpose((*range(front, made.ndim), *range(front)))
     return rows_first.copy("C").transpose((*range(n.ndim, made.ndim), *range(n.ndim)))
 
 
 def _weighted_quantiles(a, weights, axes, q, passes_nan):
     """Returns (quantiles by weights, sorted rows)"""
-    rows = _rows(a, axes)
+    rows = _sorted_rows(a, axes)
     order = sorting.argsort(rows, rows.ndim - 1)
     rows = sorting.take_along(rows, order, rows.ndim - 1, 0)
-    weights = sorting.take_along(_rows(weights, axes), order, rows.ndim - 1, 0)
+    weights = sorting.take_along(_sorted_rows(weights, axes), order, rows.ndim - 1, 0)
     n = rows.shape[-1]
     if passes_nan and _may_be_nan(a):
         weights = np.where(np.isnan(rows), 0, weights)
-        n = np.maximum(_counts(rows), 1)[..., None]
+        n = np.maximum(_valid_counts(rows), 1)[..., None]
     sums = np.cumsum(weights, axis=-1, dtype=np.float64)
     total = sums[..., -1:]
     if passes_nan and _may_be_nan(a):
@@ -282,8 +282,8 @@ def _weighted_quantiles(a, weights, axes, q, passes_nan):
         raise ValueError("Weights included NaN, inf or were all zero.")
     if q.dtype.kind == "f":
         sums = sums.astype(q.dtype)
-    sums = np.where(sums == 0, -1, sums)  # never select leading elements of weight 0
-    flat = arguments.array(q.reshape(-1, 1))
+    sums = np.where(sums == 0, -1, sums)  # do not select leading elements of weight 0
+    flat = arguments.as_device_array(q.reshape(-1, 1))
     index = np.sum(np.less(sums[..., None, :], flat), axis=-1)
     index = np.moveaxis(np.minimum(index, n - 1), -1, 0)
     return _take_from_rows(rows, index.reshape((*q.shape, *rows.shape[:-1]))), rows
@@ -293,7 +293,7 @@ def _checked_weights(weights, a, axis, method):
     """Returns the weights, broadcast to the array's shape and checked."""
     if method != "inverted_cdf":
         raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
-    weights = arguments.array(weights)
+    weights = arguments.as_device_array(weights)
     if weights.shape != a.shape:
         if axis is None:
             raise TypeError("Axis must be specified when shapes of a and weights differ.")
@@ -313,7 +313,7 @@ def _checked_weights(weights, a, axis, method):
 
 def _quantile(a, q, axis, out, method, keepdims, weights, is_weak, passes_nan):
     with arguments.on_device_of(a):
-        axes = _axes(axis, a.ndim)
+        axes = _reduced_axes(axis, a.ndim)
         if weights is not None:
             weights = _checked_weights(weights, a, axis, method)
         if passes_nan and a.size == 0:
@@ -331,24 +331,30 @@ def _quantile(a, q, axis, out, method, keepdims, weights, is_weak, passes_nan):
                 made = _interpolate_two(
                     rows, rows.shape[-1], q.item() if is_weak else q[()], method, is_weak
                 )
-                return _result("quantile", made, a, axes, keepdims, out, "same_kind")
+                return _finish_result("quantile", made, a, axes, keepdims, out, "same_kind")
         if a.size == 0 and 0 in (a.shape[k] for k in axes):
             raise IndexError("index -1 is out of bounds for axis 0 with size 0")
         if rows is None:
             made, rows = _weighted_quantiles(a, weights, axes, q, passes_nan)
         elif passes_nan and _may_be_nan(a):
-            made = _nan_at_places(rows, q, method, is_weak)
+            made = _nan_quantiles(rows, q, method, is_weak)
         else:
             made = _quantiles_of_sorted_rows(rows, rows.shape[-1], q, method, is_weak)
         if passes_nan:
-            return _result("nanquantile", made, a, axes, keepdims, out)
-        return _result("quantile", _replace_by_nan(made, rows), a, axes, keepdims, out, "same_kind")
+            return _finish_result("nanquantile", made, a, axes, keepdims, out)
+        return _finish_result(
+            "quantile", _replace_by_nan(made, rows), a, axes, keepdims, out, "same_kind"
+        )
 
 
 def _read_arguments(a, q):
     if a.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")
-    q = arguments.array(q).copy_to_host() if hasattr(q, "copy_to_host") else np.asanyarray(q)
+    q = (
+        arguments.as_device_array(q).copy_to_host()
+        if hasattr(q, "copy_to_host")
+        else np.asanyarray(q)
+    )
     if q.dtype.kind == "O":  # such as Fraction
         return q.astype(np.float64)
     return q.astype(np.intp) if q.dtype.kind in "biu" else q
@@ -361,8 +367,8 @@ def _are_within(q):
     return np.all((q >= 0) & (q <= 1))
 
 
-def _quantiles(passes_nan):
-    def quantile(
+def _quantile_function(passes_nan):
+    def compute_quantile(
         a: Any,
         q: Any,
         axis: Any = None,
@@ -373,17 +379,17 @@ def _quantiles(passes_nan):
         *,
         weights: Any = None,
     ) -> Any:
-        a = arguments.array(a)
+        a = arguments.as_device_array(a)
         given = _read_arguments(a, q)
         if not _are_within(given):
             raise ValueError("Quantiles must be in the range [0, 1]")
         is_weak = type(q) in (int, float)
         return _quantile(a, given, axis, out, method, keepdims, weights, is_weak, passes_nan)
 
-    return quantile
+    return compute_quantile
 
 
-def _percentiles(passes_nan):
+def _percentile_function(passes_nan):
     def percentile(
         a: Any,
         q: Any,
@@ -395,7 +401,7 @@ def _percentiles(passes_nan):
         *,
         weights: Any = None,
     ) -> Any:
-        a = arguments.array(a)
+        a = arguments.as_device_array(a)
         given = np.asarray(np.true_divide(_read_arguments(a, q), 100))
         if not _are_within(given):
             raise ValueError("Percentiles must be in the range [0, 100]")
@@ -405,7 +411,7 @@ def _percentiles(passes_nan):
     return percentile
 
 
-quantile = implements("quantile")(_quantiles(False))
-nanquantile = implements("nanquantile")(_quantiles(True))
-percentile = implements("percentile")(_percentiles(False))
-nanpercentile = implements("nanpercentile")(_percentiles(True))
+quantile = implements("quantile")(_quantile_function(False))
+nanquantile = implements("nanquantile")(_quantile_function(True))
+percentile = implements("percentile")(_percentile_function(False))
+nanpercentile = implements("nanpercentile")(_percentile_function(True))

@@ -11,9 +11,9 @@ import numpy as np
 
 from numbalite import required, types
 from numbalite.functions import arguments, outputs
-from numbalite.functions.creation import numbers
+from numbalite.functions.creation import number_sequence
 from numbalite.functions.geometry import axes_of
-from numbalite.functions.onepass import accumulator, cxx, own_loops, run
+from numbalite.functions.onepass import accumulator, cxx_type, operator_loops, run_reduction
 from numbalite.ndarray.assign import warn_of_complex
 from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
@@ -41,7 +41,7 @@ def reduce_axes(
     initial: Any = _NO_VALUE,
     where: Any = True,
 ) -> Any:
-    """Does the same as ufunc.reduce, and accepts the functions' placeholders for omitted arguments.
+    """Calls ufunc.reduce of the device version, and accepts NumPy's placeholders for omitted arguments.
 
     NumPy's ufunc.reduce is not called, because it leaks the array if the device version raises an exception.
     """
@@ -53,7 +53,9 @@ def reduce_axes(
     if where is not True:
         check_mask(where)
         keywords["where"] = where
-    return cuda_ufunc_for(ufunc).reduce(arguments.array(a), axis, dtype, out, keepdims, **keywords)
+    return cuda_ufunc_for(ufunc).reduce(
+        arguments.as_device_array(a), axis, dtype, out, keepdims, **keywords
+    )
 
 
 def check_mask(where: Any) -> None:
@@ -91,29 +93,28 @@ def min(a, axis=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO
 
 @implements("ptp")
 def ptp(a, axis=None, out=None, keepdims=_NO_VALUE) -> Any:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     highest = max(a, axis, keepdims=keepdims)
     if out is not None:
         outputs.check_shape("ptp", out, highest.shape)
     return np.subtract(highest, min(a, axis, keepdims=keepdims), out=out)
 
 
-def _is_true(a):
-    """Returns the truth values of the elements as a boolean array, because the reductions compute in the dtype that
-    they read."""
-    a = arguments.array(a)
+def _truth_values(a):
+    """Returns the truth values of the elements as a boolean array, which any and all can reduce."""
+    a = arguments.as_device_array(a)
     return a if a.dtype == bool else np.not_equal(a, 0)
 
 
 @functools.cache
 def _truth_loops(is_all):
     name = "all" if is_all else "any"
-    return own_loops(f"truth_of<{str(is_all).lower()}>", name, np.dtype(bool))
+    return operator_loops(f"truth_of<{str(is_all).lower()}>", name, np.dtype(bool))
 
 
 @functools.cache
-def _counts():
-    return own_loops("count_of", "count_nonzero", COUNTER)
+def _count_loops():
+    return operator_loops("count_of", "count_nonzero", COUNTER)
 
 
 def _has_numbers(a):
@@ -122,12 +123,12 @@ def _has_numbers(a):
 
 
 def _any_or_all(ufunc, a, axis, out, keepdims, where):
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     if out is None and (where is _NO_VALUE or where is True) and _has_numbers(a):
         loops = _truth_loops(ufunc is np.logical_and)
-        made = run(loops, a, axis, keepdims, np.dtype(bool), 1.0, True)
+        made = run_reduction(loops, a, axis, keepdims, np.dtype(bool), 1.0, True)
         return made
-    return reduce_axes(ufunc, _is_true(a), axis, None, out, keepdims, where=where)
+    return reduce_axes(ufunc, _truth_values(a), axis, None, out, keepdims, where=where)
 
 
 @implements("any")
@@ -142,11 +143,11 @@ def all(a, axis=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VALUE) -> Any:
 
 @implements("count_nonzero")
 def count_nonzero(a, axis=None, *, keepdims: bool = False) -> Any:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     if _has_numbers(a):
-        made = run(_counts(), a, axis, keepdims, COUNTER, 1.0, True)
+        made = run_reduction(_count_loops(), a, axis, keepdims, COUNTER, 1.0, True)
         return made
-    return reduce_axes(np.add, _is_true(a), axis, COUNTER, None, keepdims)
+    return reduce_axes(np.add, _truth_values(a), axis, COUNTER, None, keepdims)
 
 
 # ------------------------------------------------------------------------------ means and variances
@@ -160,11 +161,11 @@ def _elements_per_result(a, axis, where):
         for number in range(a.ndim) if axis is None else axes_of(axis, a.ndim):
             count *= a.shape[number]
         return count
-    where = np.broadcast_to(arguments.array(where), a.shape)
+    where = np.broadcast_to(arguments.as_device_array(where), a.shape)
     return reduce_axes(np.add, where, axis, COUNTER, None, True)
 
 
-def _mean(a, axis, dtype, where, out):
+def _mean_and_count(a, axis, dtype, where, out):
     """Returns (sum / count, count), with the reduced axes kept. `dtype` is the accumulator's dtype."""
     count = _elements_per_result(a, axis, where)
     total = reduce_axes(np.add, a, axis, dtype, None, True, where=where)
@@ -189,7 +190,7 @@ def finish_result(
     if keepdims is _NO_VALUE or not keepdims:
         made = made._view_with_layout(*_remaining_layout(made, operands.axes_of(axis, a.ndim)))
     if out is not None:
-        return outputs.into(name, out, made, "unsafe")
+        return outputs.copy_to_out(name, out, made, "unsafe")
     return made if dtype is None or made.dtype == dtype else made.astype(dtype)
 
 
@@ -221,23 +222,26 @@ def is_in_one_pass(a: Any, wide: np.dtype, dtype: Any, where: Any) -> bool:
 
 
 @functools.cache
-def _means(stored, wide, result):
+def _mean_loops(stored, wide, result):
     text, size = accumulator(stored, wide, result)
-    return OperatorLoops(f"mean_of<{cxx(wide)}, {text}>", "mean", size)
+    return OperatorLoops(f"mean_of<{cxx_type(wide)}, {text}>", "mean", size)
 
 
 @functools.cache
-def variances(
+def variance_loops(
     wide: np.dtype, result: np.dtype, is_root: bool, has_nans: bool = False
 ) -> OperatorLoops:
     """Returns the kernels of variances (or standard deviations) in a dtype; with has_nans, they ignore
     NaN."""
     real, root = np.dtype(wide.char.lower()).itemsize, str(is_root).lower()
     if result.char == "e":  # float32 is precise enough
-        operation, size = f"shifted_variance<{cxx(wide)}, {root}>", 2 * wide.itemsize + 2 * real
+        operation, size = (
+            f"shifted_variance<{cxx_type(wide)}, {root}>",
+            2 * wide.itemsize + 2 * real,
+        )
     else:
         text, _ = accumulator(wide, wide, wide)
-        operation = f"variance_in<{cxx(wide)}, {text}, {root}>"
+        operation = f"variance_in<{cxx_type(wide)}, {text}, {root}>"
         # Accumulators for float32 are shifted sums in float64, or smaller moments; for float64, moments.
         size = 4 * wide.itemsize + 4 * real if real == 4 else 2 * wide.itemsize + 3 * real
     if has_nans:
@@ -250,7 +254,7 @@ _MAX_INTEGERS = 2**31
 
 
 @functools.cache
-def integer_variances(is_root: bool) -> OperatorLoops:
+def integer_variance_loops(is_root: bool) -> OperatorLoops:
     """Returns the kernels of float64 variances (or standard deviations) of integers of up to 32
     bits."""
     name = f"integer_variance<{str(is_root).lower()}>"
@@ -259,11 +263,11 @@ def integer_variances(is_root: bool) -> OperatorLoops:
 
 @implements("mean")
 def mean(a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VALUE) -> Any:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     wide, result = sum_dtypes(a.dtype, dtype)
     if out is None and is_in_one_pass(a, wide, dtype, where):
-        made = run(
-            _means(a.dtype, wide, result),
+        made = run_reduction(
+            _mean_loops(a.dtype, wide, result),
             a,
             axis,
             keepdims,
@@ -273,15 +277,15 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VA
         )
         return made
     if out is not None:
-        outputs.check("mean", out)
-    made, _ = _mean(a, axis, wide, where, out)
+        outputs.check_out("mean", out)
+    made, _ = _mean_and_count(a, axis, wide, where, out)
     return finish_result("mean", made, a, axis, result, out, keepdims)
 
 
 @implements("average")
 def average(a, axis=None, weights=None, returned: bool = False, *, keepdims=_NO_VALUE) -> Any:
-    """Waits if there are weights, because a zero sum of weights is an error."""
-    a = arguments.array(a)
+    """With weights, waits for their sum, because a zero sum raises ZeroDivisionError."""
+    a = arguments.as_device_array(a)
     axis = None if axis is None else shapes.numbers_of(axis)
     if weights is None:
         made = mean(a, axis, keepdims=keepdims)
@@ -290,7 +294,7 @@ def average(a, axis=None, weights=None, returned: bool = False, *, keepdims=_NO_
         weights = _weights_of(a, weights, axis)
         dtype = np.result_type(a.dtype, weights.dtype, *(["f8"] if a.dtype.kind in "iub" else []))
         result = dtype
-        if dtype.char == "e":  # sums of float16 overflow early
+        if dtype.char == "e":  # computed in a wider dtype, because float16 sums overflow early
             dtype = np.dtype("f4")
         total = sum(weights, axis, dtype, keepdims=keepdims)
         if bool(any(np.equal(total, 0))):
@@ -305,13 +309,13 @@ def average(a, axis=None, weights=None, returned: bool = False, *, keepdims=_NO_
             made, total = made.astype(result), total.astype(result)
     if not returned:
         return made
-    return made, np.broadcast_to(arguments.array(total), made.shape).copy()
+    return made, np.broadcast_to(arguments.as_device_array(total), made.shape).copy()
 
 
 def _weights_of(a, weights, axis):
     """Returns the weights in the array's shape, or with length 1 for axes that the weights do not depend
     on."""
-    weights = arguments.array(weights)
+    weights = arguments.as_device_array(weights)
     if weights.shape == a.shape:
         return weights
     if axis is None:
@@ -345,7 +349,7 @@ def sum_of_products(dtype: np.dtype, product: str, args: str = "a, b") -> MapRed
     signature = types.Signature(scalar, (scalar,) * len(args.split(",")))
     loops, mapped = None, ""
     if wide != dtype:
-        loops = OperatorLoops(f"sum_of<{cxx(wide)}, {cxx(wide)}>", "add", wide.itemsize)
+        loops = OperatorLoops(f"sum_of<{cxx_type(wide)}, {cxx_type(wide)}>", "add", wide.itemsize)
     elif dtype.char in "dD" and product in _EXACT:
         mapped = f"numbalite::nl_reduce::{_EXACT[product]}<nl_function::value>::of"
     return MapReduce(function, signature, cuda_ufunc_for(np.add), dtype, loops, mapped)
@@ -369,7 +373,7 @@ def square_dtypes(a: Any, mean: Any, wide: np.dtype) -> tuple[np.dtype, np.dtype
     return number, np.dtype(wide.char.lower()) if wide.kind == "c" else wide
 
 
-def degrees_taken(ddof: Any, correction: Any) -> Any:
+def subtracted_degrees(ddof: Any, correction: Any) -> Any:
     """Returns the number of subtracted degrees of freedom, from `ddof` or its array API name
     `correction`."""
     if correction is _NO_VALUE:
@@ -381,12 +385,12 @@ def degrees_taken(ddof: Any, correction: Any) -> Any:
 
 def _variance(a, axis, dtype, ddof, correction, mean, where, out):
     """Returns (variance with the reduced axes kept, the dtype of the result)"""
-    ddof = degrees_taken(ddof, correction)
+    ddof = subtracted_degrees(ddof, correction)
     wide, result = sum_dtypes(a.dtype, dtype)
     if mean is _NO_VALUE:
-        mean, count = _mean(a, axis, wide, where, None)
+        mean, count = _mean_and_count(a, axis, wide, where, None)
     else:
-        mean, count = arguments.array(mean), _elements_per_result(a, axis, where)
+        mean, count = arguments.as_device_array(mean), _elements_per_result(a, axis, where)
     if a.dtype.kind == "c" and dtype is None:
         result = np.dtype(result.char.lower())
     number, real = square_dtypes(a, mean, wide)
@@ -404,30 +408,30 @@ def _variance(a, axis, dtype, ddof, correction, mean, where, out):
 
 
 def _variance_or_root(a, axis, dtype, out, ddof, keepdims, where, mean, correction, is_root):
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     wide, result = sum_dtypes(a.dtype, dtype)
     if out is None and mean is _NO_VALUE and is_in_one_pass(a, wide, dtype, where):
-        taken, count = degrees_taken(ddof, correction), _elements_per_result(a, axis, where)
+        taken, count = subtracted_degrees(ddof, correction), _elements_per_result(a, axis, where)
         divisor = builtins.max(float(count - taken), 0.0)
         if a.dtype.kind == "c":
             result = np.dtype(result.char.lower())
         if a.dtype.char in "?bBhHiI" and wide.char == "d" and count <= _MAX_INTEGERS:
-            loops = integer_variances(is_root)
+            loops = integer_variance_loops(is_root)
         else:
-            loops = variances(wide, result, is_root)
-        made = run(loops, a, axis, keepdims, result, divisor, True)
+            loops = variance_loops(wide, result, is_root)
+        made = run_reduction(loops, a, axis, keepdims, result, divisor, True)
         return made
     if out is not None:
-        outputs.check("std" if is_root else "var", out)
+        outputs.check_out("std" if is_root else "var", out)
     made, result = _variance(a, axis, dtype, ddof, correction, mean, where, out)
     if is_root:
         is_kept = keepdims is not _NO_VALUE and keepdims
         is_number = not is_kept and len(operands.axes_of(axis, a.ndim)) == a.ndim
-        made = root(made, is_number and out is None)
+        made = square_root_in_place(made, is_number and out is None)
     return finish_result("std" if is_root else "var", made, a, axis, result, out, keepdims)
 
 
-def root(variance: Any, is_number: bool) -> Any:
+def square_root_in_place(variance: Any, is_number: bool) -> Any:
     """Replaces variances by their square roots in place, as NumPy does; raises TypeError for an integer
     dtype.
 
@@ -481,10 +485,10 @@ def _extreme_index_kernels(dtype, is_largest, nans_count):
     number = np.dtype("f4") if dtype.char == "e" else dtype
     flags = ", ".join(str(flag).lower() for flag in (is_largest, nans_count))
     name = "argmax" if is_largest else "argmin"
-    return own_loops(f"extreme_place<{cxx(number)}, {flags}>", name, number, 8)
+    return operator_loops(f"extreme_place<{cxx_type(number)}, {flags}>", name, number, 8)
 
 
-def first_place(
+def first_extreme_index(
     a: Any,
     axis: Any,
     out: Any,
@@ -494,7 +498,7 @@ def first_place(
 ) -> Any:
     """Returns the first index of the extreme along an axis, or in C order; -1 if all elements are
     ignored."""
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     name = "argmax" if is_largest else "argmin"
     axis = None if axis is None else operator.index(axis)
     if a.ndim == 0 and axis in (0, -1):
@@ -505,35 +509,37 @@ def first_place(
         raise ValueError(f"attempt to get {name} of an empty sequence")
     if a.dtype.kind in "biufc" and a.size:
         loops = _extreme_index_kernels(a.dtype, is_largest, nans_count)
-        found = run(loops, a, axis, keepdims, COUNTER, 1.0, False, "C")
-        return outputs.into_wider(name, out, found)
+        found = run_reduction(loops, a, axis, keepdims, COUNTER, 1.0, False, "C")
+        return outputs.copy_to_wider_out(name, out, found)
     flat = arguments.as_1d(a) if axis is None else a
     count = flat.shape[along]
     extreme = max if is_largest else min
-    places = numbers(0, 1, count, np.int64, a).reshape((-1,) + (1,) * (flat.ndim - along - 1))
+    places = number_sequence(0, 1, count, np.int64, a).reshape(
+        (-1,) + (1,) * (flat.ndim - along - 1)
+    )
     place_of = elementwise.template_ufunc("place_of")
     found = min(place_of(flat, extreme(flat, along, keepdims=True), places), along)
     if keepdims is not _NO_VALUE and keepdims:
         kept = (1,) * len(shape) if axis is None else shape[:along] + (1,) + shape[along + 1 :]
         found = found.reshape(kept)
-    return outputs.into_wider(name, out, found)
+    return outputs.copy_to_wider_out(name, out, found)
 
 
 @implements("argmax")
 def argmax(a, axis=None, out=None, *, keepdims=_NO_VALUE) -> Any:
-    return first_place(a, axis, out, keepdims, True)
+    return first_extreme_index(a, axis, out, keepdims, True)
 
 
 @implements("argmin")
 def argmin(a, axis=None, out=None, *, keepdims=_NO_VALUE) -> Any:
-    return first_place(a, axis, out, keepdims, False)
+    return first_extreme_index(a, axis, out, keepdims, False)
 
 
 # ----------------------------------------------------------------------------------------- scans
 
 
-def _scan(ufunc, a, axis, dtype, out):
-    a = arguments.array(a)
+def _cumulative_scan(ufunc, a, axis, dtype, out):
+    a = arguments.as_device_array(a)
     axis = None if axis is None else operator.index(axis)
     if axis is None or (a.ndim == 0 and axis in (0, -1)):
         a, axis = a if a.ndim == 1 else a.ravel(), 0
@@ -542,12 +548,12 @@ def _scan(ufunc, a, axis, dtype, out):
 
 @implements("cumsum")
 def cumsum(a, axis=None, dtype=None, out=None) -> Any:
-    return _scan(np.add, a, axis, dtype, out)
+    return _cumulative_scan(np.add, a, axis, dtype, out)
 
 
 @implements("cumprod")
 def cumprod(a, axis=None, dtype=None, out=None) -> Any:
-    return _scan(np.multiply, a, axis, dtype, out)
+    return _cumulative_scan(np.multiply, a, axis, dtype, out)
 
 
 def _cumulative(ufunc, x, axis, dtype, out, include_initial):
@@ -556,7 +562,7 @@ def _cumulative(ufunc, x, axis, dtype, out, include_initial):
     Arrays with more than one dimension require an axis. include_initial: the result begins with the ufunc's
     identity.
     """
-    x = np.atleast_1d(arguments.array(x))
+    x = np.atleast_1d(arguments.as_device_array(x))
     if axis is None:
         if x.ndim >= 2:
             raise ValueError(
@@ -568,17 +574,17 @@ def _cumulative(ufunc, x, axis, dtype, out, include_initial):
         raise ValueError("accumulate does not allow multiple axes")
     axis = axes[0]
     if not include_initial:
-        return _scan(ufunc, x, axis, dtype, out)
+        return _cumulative_scan(ufunc, x, axis, dtype, out)
     front, behind = (
         tuple(part if i == axis else slice(None) for i in range(x.ndim))
         for part in (slice(None, 1), slice(1, None))
     )
     if out is None:
-        made = _scan(ufunc, x, axis, dtype, None)
+        made = _cumulative_scan(ufunc, x, axis, dtype, None)
         shape = [1 if i == axis else n for i, n in enumerate(x.shape)]
         first = np.full_like(made, ufunc.identity, shape=shape)
         return np.concatenate([first, made], axis)
-    _scan(ufunc, x, axis, dtype, out[behind])
+    _cumulative_scan(ufunc, x, axis, dtype, out[behind])
     out[front] = ufunc.identity
     return out
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _THREADS, _MAX_BLOCKS = 256, 1 << 13
 # Each block copies a sorted array of at most this number of elements to shared memory (search.cuh).
 _TABLE, _BLOCKS_WITH_TABLE = 1024, 1 << 10
-# Maximum number of bins: for so few, a check on the host is faster than two waits for the device
+# Maximum number of bins: for fewer bins, a check on the host is faster than two waits for the device
 _MAX_COPIED = 1 << 14
 
 
@@ -31,12 +31,12 @@ def _as_contiguous(a, dtype=None):
     return a if a.is_c_contiguous() and operands.is_aligned(a) else a.copy()
 
 
-def digits(a: Any, v: Any, side: str, sorter: Any = None) -> DeviceNDArray:
+def insertion_indices(a: Any, v: Any, side: str, sorter: Any = None) -> DeviceNDArray:
     """Implements `searchsorted` of device arrays."""
     return _run_search("nl_search", np.int64, a, v, int(side == "right"), (sorter,))
 
 
-def contains(a: Any, v: Any, inverts: bool) -> DeviceNDArray:
+def contains_values(a: Any, v: Any, inverts: bool) -> DeviceNDArray:
     """Returns whether each value of `v` is in the sorted array `a`; with `inverts`, whether it is not. NaN
     equals NaN."""
     return _run_search("nl_contains", np.bool_, a, v, int(inverts))
@@ -75,7 +75,7 @@ def searchsorted(a, v, side="left", sorter=None) -> DeviceNDArray:
             else "object too deep for desired array"
         )
     if sorter is not None:
-        sorter = arguments.array(sorter)
+        sorter = arguments.as_device_array(sorter)
         if sorter.dtype.kind not in "iu":
             raise TypeError("sorter must only contain integers")
         if sorter.ndim != 1:
@@ -86,14 +86,14 @@ def searchsorted(a, v, side="left", sorter=None) -> DeviceNDArray:
         if sorter.size and not (0 <= np.min(sorter).item() and np.max(sorter).item() < a.size):
             raise ValueError("Sorter index out of range.")
     with arguments.on_device_of(a):
-        return digits(a, v, side, sorter)
+        return insertion_indices(a, v, side, sorter)
 
 
 def _is_increasing(bins):
     """Returns whether the bins increase; raises ValueError if they are not monotonic.
 
-    As in NumPy, comparisons with NaN are neither an increase nor a decrease. If NaN is the second bin, the
-    bins count as decreasing.
+    As in NumPy, NaN is neither larger nor smaller than its neighbours, and bins whose second bin is NaN count
+    as decreasing.
     """
     differ = np.flatnonzero(bins[1:] != bins[:-1])
     rises = not differ.size or bool(bins[differ[0]] < bins[differ[0] + 1])
@@ -108,18 +108,18 @@ def _are_in_order(a, b):
 
 
 @traced
-def _rise(bins):
+def _is_rising(bins):
     return _are_in_order(bins[:-1], bins[1:])
 
 
-def _direction(bins, given):
+def _is_ascending(bins, given):
     """Returns whether the bins increase. ``given`` is the caller's argument. Waits at most once, and not for
     bins in host memory."""
     if isinstance(given, np.ndarray | list | tuple):
         return _is_increasing(np.asarray(given))
-    if bins.size > _MAX_COPIED and bool(_rise(bins)):
+    if bins.size > _MAX_COPIED and bool(_is_rising(bins)):
         return True
-    if bins.size > _MAX_COPIED and bool(_rise(bins[::-1])):
+    if bins.size > _MAX_COPIED and bool(_is_rising(bins[::-1])):
         return False
     return _is_increasing(
         bins.copy_to_host()
@@ -142,8 +142,8 @@ def digitize(x, bins, right: bool = False) -> DeviceNDArray:
         raise TypeError("bins may not be complex")
     with arguments.on_device_of(x):
         side = "left" if right else "right"
-        # The result is right if the bins increase, which the host checks meanwhile
-        found = digits(bins, x, side)
-        if _direction(bins, given):
+        # Assumes that the bins increase, which the host checks meanwhile
+        found = insertion_indices(bins, x, side)
+        if _is_ascending(bins, given):
             return found
-        return bins.size - digits(bins[::-1], x, side)
+        return bins.size - insertion_indices(bins[::-1], x, side)

@@ -1,6 +1,5 @@
 """Implements nonzero, compress, extract, place and similar functions of nonzero elements or masks.
-
-d[mask] is in numbalite/ndarray/indexing.py."""
+numbalite/ndarray/indexing.py implements d[mask]."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ def _indices_of_mask(a, as_rows):
 
 @implements("nonzero")
 def nonzero(a) -> tuple[DeviceNDArray, ...]:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     if a.ndim == 0:
         raise ValueError(
             "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() "
@@ -47,12 +46,12 @@ def _as_1d(a):
 
 @implements("flatnonzero")
 def flatnonzero(a) -> DeviceNDArray:
-    return nonzero(_as_1d(arguments.array(a)))[0]
+    return nonzero(_as_1d(arguments.as_device_array(a)))[0]
 
 
 @implements("argwhere")
 def argwhere(a) -> DeviceNDArray:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     if a.ndim == 0:
         return arguments.empty((int(np.count_nonzero(a)), 0), np.intp, a)
     return _indices_of_mask(a, True)
@@ -76,7 +75,7 @@ def compress(condition, a, axis=None, out=None) -> Any:
         made = masks.select_by_mask(a[: condition.size], masks.flags(condition))
     else:
         made = np.take(a, np.flatnonzero(condition), axis)
-    return outputs.into_wider("compress", out, made)
+    return outputs.copy_to_wider_out("compress", out, made)
 
 
 @implements("extract")
@@ -85,7 +84,7 @@ def extract(condition, arr) -> DeviceNDArray:
     return compress(_as_1d(condition), arr)
 
 
-def _values(values, a):
+def _cast_values(values, a):
     """Returns values as a 1-dimensional array with the dtype of `a`. Raises TypeError for values that cannot
     be converted safely."""
     if isinstance(values, (np.ndarray, DeviceArray)) and not np.can_cast(values.dtype, a.dtype):
@@ -98,7 +97,7 @@ def _values(values, a):
 @implements("place")
 def place(arr, mask, vals) -> None:
     arr, mask = arguments.arrays_of((arguments.array_to_modify("place", arr), mask))
-    values = _values(vals, arr)
+    values = _cast_values(vals, arr)
     if mask.size != arr.size:
         raise ValueError("place: mask and data must be the same size")
     mask = masks.flags(arguments.reshape(mask, arr.shape))
@@ -111,7 +110,7 @@ def place(arr, mask, vals) -> None:
 @implements("putmask")
 def putmask(a, /, mask, values) -> None:
     a, mask = arguments.arrays_of((arguments.array_to_modify("putmask", a), mask))
-    values = _values(values, a)
+    values = _cast_values(values, a)
     if mask.size != a.size:
         raise ValueError("putmask: mask and data must be the same size")
     if not (values.size and a.size):

@@ -9,7 +9,7 @@ import numpy as np
 from numbalite.algorithms import sorting
 from numbalite.functions import arguments
 from numbalite.functions.joining import concatenate
-from numbalite.functions.searching import contains
+from numbalite.functions.searching import contains_values
 from numbalite.functions.uniques import unique
 from numbalite.ndarray.dispatch import implements
 
@@ -23,7 +23,7 @@ def _as_1d(a):
     return arguments.as_1d(a)
 
 
-def _lines_of(*given):
+def _common_1d_arrays(*given):
     """Returns the arguments as 1-dimensional device arrays with a common dtype."""
     arrays = arguments.arrays_of(given)
     dtype = np.result_type(*(one.dtype for one in arrays))
@@ -38,11 +38,13 @@ def isin(
     if kind not in (None, "sort", "table"):
         raise ValueError(f"Invalid kind: '{kind}'. Please use None, 'sort' or 'table'.")
     element, test_elements = arguments.arrays_of((element, test_elements))
-    values, known = _lines_of(element, test_elements)
+    values, known = _common_1d_arrays(element, test_elements)
     known = sorting.sort(known, 0)
     with arguments.on_device_of(known):
-        found = contains(known, values, invert)
-    if values.dtype.kind in "fc":  # binary search finds NaN, but NaN equals no element
+        found = contains_values(known, values, invert)
+    if (
+        values.dtype.kind in "fc"
+    ):  # remove NaN, which binary search finds although NaN equals no element
         nan = np.isnan(values)
         found = np.logical_or(found, nan) if invert else np.logical_and(found, ~nan)
     return found.reshape(element.shape)
@@ -61,7 +63,7 @@ def setdiff1d(ar1, ar2, assume_unique: bool = False) -> DeviceNDArray:
 
 
 def _sorted_together(ar1, ar2, assume_unique):
-    one, other = _lines_of(ar1, ar2)
+    one, other = _common_1d_arrays(ar1, ar2)
     if not assume_unique:
         one, other = unique(one), unique(other)
     return sorting.sort(concatenate([one, other]), 0)
@@ -83,7 +85,7 @@ def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = Fa
     if not return_indices:
         line = _sorted_together(ar1, ar2, assume_unique)
         return line[:-1][np.equal(line[1:], line[:-1])]
-    one, other = _lines_of(ar1, ar2)
+    one, other = _common_1d_arrays(ar1, ar2)
     indices = None
     if not assume_unique:
         (one, of_one), (other, of_other) = unique(one, True), unique(other, True)

@@ -25,7 +25,7 @@ _MODES = ("valid", "same", "full")
 
 
 @jit
-def _convolution(a, v, out, first):
+def _convolution_kernel(a, v, out, first):
     """
     for (long long i = grid<1>(); i < out.size(); i += gridsize<1>()) {
         long long at = i + first;
@@ -56,12 +56,12 @@ def _convolve_directly(a, v, mode):
     if v.size > a.size:
         a, v = v, a
     dtype = np.result_type(a.dtype, v.dtype)
-    a, v = arguments.convert(a, dtype), arguments.convert(v, dtype)
+    a, v = arguments.convert_array(a, dtype), arguments.convert_array(v, dtype)
     count = {"full": a.size + v.size - 1, "same": a.size, "valid": a.size - v.size + 1}[mode]
     first = {"full": 0, "same": (v.size - 1) // 2, "valid": v.size - 1}[mode]
     out = arguments.empty((count,), dtype, a)
     with arguments.on_device_of(a):
-        _convolution.forall(count, arguments.THREADS)(a, v, out, first)
+        _convolution_kernel.forall(count, arguments.THREADS)(a, v, out, first)
     return out
 
 
@@ -88,7 +88,7 @@ def _conjugate(a):
 
 @implements("unwrap")
 def unwrap(p, discont=None, axis: int = -1, *, period: float = 2 * math.pi) -> DeviceNDArray:
-    p = arguments.array(p)
+    p = arguments.as_device_array(p)
     steps = np.diff(p, axis=axis)
     axis = axes_of(axis, p.ndim)[0]
     dtype = np.result_type(steps, period)
@@ -113,7 +113,7 @@ def unwrap(p, discont=None, axis: int = -1, *, period: float = 2 * math.pi) -> D
 
 @implements("gradient")
 def gradient(f, *varargs, axis=None, edge_order: int = 1) -> Any:
-    f = arguments.array(f)
+    f = arguments.as_device_array(f)
     axes = tuple(range(f.ndim)) if axis is None else axes_of(axis, f.ndim)
     dtype = f.dtype
     if dtype.kind not in "fc":
@@ -144,17 +144,17 @@ def _spacings(f, given, axes):
     if len(given) != len(axes):
         raise TypeError("invalid number of arguments")
     return [
-        _distances(one, f.shape[axis]) if shapes.ndim_of(one) else one
+        _sample_distances(one, f.shape[axis]) if shapes.ndim_of(one) else one
         for one, axis in zip(given, axes, strict=True)
     ]
 
 
-def _distances(places, length):
+def _sample_distances(places, length):
     if shapes.ndim_of(places) != 1:
         raise ValueError("distances must be either scalars or 1d")
     if len(places) != length:
         raise ValueError("when 1d, distances must match the length of the corresponding dimension")
-    places = arguments.array(places)
+    places = arguments.as_device_array(places)
     if places.dtype.kind not in "fc":
         places = places.astype(np.float64)
     return np.diff(places)
@@ -243,7 +243,7 @@ def _sum_of_both(dtype, width, left, right, axis):
 
 
 @jit
-def _interpolation(x, xp, fp, out, left, right, has_left, has_right, at_nan):
+def _interpolation_kernel(x, xp, fp, out, left, right, has_left, has_right, at_nan):
     """
     const long long n = xp.size();
     for (long long i = grid<1>(); i < out.size(); i += gridsize<1>()) {
@@ -289,7 +289,7 @@ def interp(x, xp, fp, left=None, right=None, period=None) -> DeviceNDArray:
     for name, one in (("x", x), ("xp", xp)):
         if one.dtype.kind == "c":
             raise TypeError(f"interp: {name} is complex, real numbers are expected")
-    x, xp = arguments.convert(x, np.float64), arguments.convert(xp, np.float64)
+    x, xp = arguments.convert_array(x, np.float64), arguments.convert_array(xp, np.float64)
     if period is not None:
         x, xp = x % period, xp % period
         order = np.argsort(xp)
@@ -305,8 +305,8 @@ def interp(x, xp, fp, left=None, right=None, period=None) -> DeviceNDArray:
     with arguments.on_device_of(x):
         for at_nan, part in enumerate(parts):
             ends = [0.0 if one is None else float(getattr(one, part)) for one in (left, right)]
-            values = arguments.convert(getattr(fp, part), np.float64)
-            _interpolation.forall(line.size, arguments.THREADS)(
+            values = arguments.convert_array(getattr(fp, part), np.float64)
+            _interpolation_kernel.forall(line.size, arguments.THREADS)(
                 x,
                 xp,
                 values,

@@ -1,4 +1,4 @@
-"""sort, argsort, lexsort and partitions. All values of `kind` select the same stable sort."""
+"""Implements sort, argsort, lexsort and partitions. All values of `kind` select the same stable sort."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check_arguments(a: Any, kind: Any, order: Any, stable: Any) -> tuple:
 
 @implements("sort")
 def sort(a, axis=-1, kind=None, order=None, *, stable=None) -> DeviceNDArray:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     fields = check_arguments(a, kind, order, stable)
     with assign.on_device_of(a):
         return sorting.sort(*sorting.axis_of(a, axis), False, fields)
@@ -58,7 +58,7 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None) -> DeviceNDArray:
 
 @implements("argsort")
 def argsort(a, axis=-1, kind=None, order=None, *, stable=None) -> DeviceNDArray:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     fields = check_arguments(a, kind, order, stable)
     return _sorting_indices(a, axis, fields)
 
@@ -94,7 +94,7 @@ def sort_in_place(
 
 
 @implements("ndarray.argsort")
-def places_of(
+def sorted_indices(
     a: DeviceNDArray,
     axis=-1,
     kind=None,
@@ -167,14 +167,14 @@ def check_select(a: DeviceNDArray, kth: Any, axis: Any, kind: Any) -> None:
 
 @implements("partition")
 def partition(a, kth, axis=-1, kind="introselect", order=None) -> DeviceNDArray:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     check_select(a, kth, axis, kind)
     return sort(a, axis, None, order)
 
 
 @implements("argpartition")
 def argpartition(a, kth, axis=-1, kind="introselect", order=None) -> DeviceNDArray:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     if a.ndim == 0:
         a = a._reshaped_view((1,), "C", False)
     check_select(a, kth, axis, kind)

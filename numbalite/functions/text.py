@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def _on_host(value):
+def _host_copy(value):
     return value.copy_to_host() if isinstance(value, _core.DeviceArray) else value
 
 
-def _of_copies(name):
+def _host_copy_function(name):
     numpys = getattr(np, name)
 
     def function(*args: Any, **keywords: Any) -> Any:
-        copies = {key: _on_host(value) for key, value in keywords.items()}
-        return numpys(*map(_on_host, args), **copies)
+        copies = {key: _host_copy(value) for key, value in keywords.items()}
+        return numpys(*map(_host_copy, args), **copies)
 
     function.__name__ = name
     return implements(name)(function)
@@ -51,7 +51,7 @@ def array2string(*args, **keywords) -> str:
     if _is_shortened(given["a"], options["threshold"]):
         given["a"] = edge_elements(given["a"], options["edgeitems"])
         given["threshold"] = 0
-    given["a"] = _on_host(given["a"])
+    given["a"] = _host_copy(given["a"])
     return np.array2string(*bound.args, **bound.kwargs)
 
 
@@ -59,7 +59,7 @@ def array2string(*args, **keywords) -> str:
 def array_str(a, *args, **keywords) -> str:
     options = np.get_printoptions()
     if not _is_shortened(a, options["threshold"]):
-        return np.array_str(_on_host(a), *args, **keywords)
+        return np.array_str(_host_copy(a), *args, **keywords)
     with np.printoptions(threshold=0):
         return np.array_str(edge_elements(a, options["edgeitems"]), *args, **keywords)
 
@@ -68,7 +68,7 @@ def array_str(a, *args, **keywords) -> str:
 def array_repr(arr, *args, **keywords) -> str:
     options = np.get_printoptions()
     if not _is_shortened(arr, options["threshold"]):
-        return np.array_repr(_on_host(arr), *args, **keywords)
+        return np.array_repr(_host_copy(arr), *args, **keywords)
     ends = edge_elements(arr, options["edgeitems"])
     with np.printoptions(threshold=0):
         text = np.array_repr(ends, *args, **keywords)
@@ -84,13 +84,13 @@ def array_repr(arr, *args, **keywords) -> str:
     return body + separator + facts
 
 
-save = _of_copies("save")
-savez = _of_copies("savez")
-savez_compressed = _of_copies("savez_compressed")
-savetxt = _of_copies("savetxt")
+save = _host_copy_function("save")
+savez = _host_copy_function("savez")
+savez_compressed = _host_copy_function("savez_compressed")
+savetxt = _host_copy_function("savetxt")
 
 
-def _of_host(name):
+def _host_input_function(name):
     numpys = getattr(np, name)
 
     def function(*args: Any, **keywords: Any) -> Any:
@@ -100,9 +100,9 @@ def _of_host(name):
     return implements(name)(function)
 
 
-fromfile = _of_host("fromfile")
-fromiter = _of_host("fromiter")
-frombuffer = _of_host("frombuffer")
-fromstring = _of_host("fromstring")
-genfromtxt = _of_host("genfromtxt")
-loadtxt = _of_host("loadtxt")
+fromfile = _host_input_function("fromfile")
+fromiter = _host_input_function("fromiter")
+frombuffer = _host_input_function("frombuffer")
+fromstring = _host_input_function("fromstring")
+genfromtxt = _host_input_function("genfromtxt")
+loadtxt = _host_input_function("loadtxt")

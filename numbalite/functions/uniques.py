@@ -26,7 +26,7 @@ _THREADS, _MAX_BLOCKS = 256, 1 << 13
 
 
 @jit
-def _inverse(order, groups, inverse):
+def _scatter_inverse(order, groups, inverse):
     """
     for (long long i = grid<1>(); i < order.size(); i += gridsize<1>())
         inverse[order[i]] = groups[i] - 1;
@@ -34,7 +34,7 @@ def _inverse(order, groups, inverse):
 
 
 @jit
-def _compact(counts, flip, values, counts_of_values, found):
+def _compact_values(counts, flip, values, counts_of_values, found):
     """
     __shared__ unsigned present[8];
     int key = threadIdx.x;
@@ -52,11 +52,11 @@ def _compact(counts, flip, values, counts_of_values, found):
     """
 
 
-def _run(kernel, count, *given):
+def _run_kernel(kernel, count, *given):
     kernel[min(-(-count // _THREADS), _MAX_BLOCKS), _THREADS](*given)
 
 
-def _begins(line, equal_nan):
+def _group_starts(line, equal_nan):
     """Returns booleans that are true where a sorted array (or the rows of a table) changes, at the start, and
     past the end."""
     n = line.shape[0]
@@ -64,7 +64,7 @@ def _begins(line, equal_nan):
     assign.assign(made, True)
     parts = [line] if line.dtype.names is None else list(sorting.fields_of(line))
     differs = made[1:n] if len(parts) == line.ndim == 1 else None
-    found = [_differs(part[1:], part[:-1], equal_nan, differs) for part in parts]
+    found = [_differs_from_previous(part[1:], part[:-1], equal_nan, differs) for part in parts]
     if differs is None:
         differs = functools.reduce(np.logical_or, found)
         made[1:n] = np.any(differs, axis=1) if line.ndim > 1 else differs
@@ -78,23 +78,23 @@ def _differ_beyond_nan(after, before):
 
 
 @fuse
-def _differ_or_are(nothing, after, before):
+def _differ_or_nan(nothing, after, before):
     return np.logical_or(np.not_equal(after, before), np.equal(after, nothing))
 
 
-def _differs(after, before, equal_nan, out):
+def _differs_from_previous(after, before, equal_nan, out):
     kind = after.dtype.kind
     if kind in "mM":
-        # Compared as integers, all NaT are equal
+        # As integers, all NaT would be equal
         after, before = after.view(np.int64), before.view(np.int64)
         if not equal_nan:
-            return _differ_or_are(np.iinfo(np.int64).min, after, before, out=out)
+            return _differ_or_nan(np.iinfo(np.int64).min, after, before, out=out)
     if equal_nan and kind in "fc":
         return _differ_beyond_nan(after, before, out=out)
     return np.not_equal(after, before, out=out)
 
 
-class _Found(NamedTuple):
+class _UniqueResult(NamedTuple):
     values: Any
     index: Any
     inverse: Any
@@ -102,9 +102,9 @@ class _Found(NamedTuple):
 
 
 @traced
-def _in_order(a, needs_order, equal_nan):
+def _sorted_with_starts(a, needs_order, equal_nan):
     """Returns (the sorted array or table rows, the sorting indices or None, the result of
-    `_begins`)"""
+    `_group_starts`)"""
     order = None
     if a.ndim > 1:
         keys = [a[:, k] for k in range(a.shape[1])][::-1]
@@ -112,11 +112,11 @@ def _in_order(a, needs_order, equal_nan):
     elif needs_order:
         order = sorting.argsort(a, 0)
     line = sorting.sort(a, 0) if order is None else _take_elements(a, order)
-    return line, order, _begins(line, equal_nan) if line.shape[0] else None
+    return line, order, _group_starts(line, equal_nan) if line.shape[0] else None
 
 
 @traced
-def _of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_counts):
+def _group_results(line, order, begins, ends, needs_index, needs_inverse, needs_counts):
     """Returns (values, first indices, inverse, counts) of groups of equal elements, with None for unrequested
     results."""
     starts, n = ends[:-1], line.shape[0]
@@ -126,7 +126,7 @@ def _of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_coun
     if needs_inverse:
         groups = np.cumsum(begins[:n], dtype=np.int32 if n < 1 << 31 else np.int64)
         inverse = arguments.empty((n,), np.int64, line)
-        _run(_inverse, n, order, groups, inverse)
+        _run_kernel(_scatter_inverse, n, order, groups, inverse)
     if needs_counts:
         counts = ends[1:] - starts
     return _take_elements(line, starts), index, inverse, counts
@@ -137,25 +137,27 @@ def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
     is_of_bytes = a.ndim == a.itemsize == 1 and a.dtype.kind in "biu" and a.size
     if is_of_bytes and not (needs_index or needs_inverse):
         return _unique_bytes(a)
-    line, order, begins = _in_order(a, needs_index or needs_inverse, equal_nan)
+    line, order, begins = _sorted_with_starts(a, needs_index or needs_inverse, equal_nan)
     if begins is None:
         none = arguments.empty((0,), np.intp, a)
-        return _Found(line, none, none, none)
+        return _UniqueResult(line, none, none, none)
     ends = selection.indices_of(begins, int(np.count_nonzero(begins)), False)[0]
-    return _Found(*_of_groups(line, order, begins, ends, needs_index, needs_inverse, needs_counts))
+    return _UniqueResult(
+        *_group_results(line, order, begins, ends, needs_index, needs_inverse, needs_counts)
+    )
 
 
 def _unique_bytes(a):
-    """Returns a _Found with the values and counts of a 1-dimensional array of 1-byte elements; waits for
-    their number."""
+    """Returns a _Found with the values and counts of a 1-dimensional array of 1-byte elements; waits for the
+    number of unique values."""
     order = order_of(a.dtype)
     counts = radix.count_values(order, sorting.rows_of(a, 0, 0), 1, a.size)
     values, counts_of_values, found = (
         arguments.empty((n,), np.dtype(t), a) for n, t in ((256, "u1"), (256, np.intp), (1, "i4"))
     )
-    _compact[1, 256](counts, order.flip & 255, values, counts_of_values, found)
+    _compact_values[1, 256](counts, order.flip & 255, values, counts_of_values, found)
     n = found.item()
-    return _Found(values[:n].view(a.dtype), None, None, counts_of_values[:n])
+    return _UniqueResult(values[:n].view(a.dtype), None, None, counts_of_values[:n])
 
 
 def _take_elements(a, indices):
@@ -178,7 +180,7 @@ def unique(
     equal_nan: bool = True,
     sorted: bool = True,
 ) -> Any:
-    ar = arguments.array(ar)
+    ar = arguments.as_device_array(ar)
     with arguments.on_device_of(ar):
         needs = return_index, return_inverse, return_counts
         if axis is not None:

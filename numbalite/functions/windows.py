@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.functions.creation import numbers
+from numbalite.functions.creation import number_sequence
 from numbalite.functions.elements import i0
 from numbalite.ndarray.dispatch import implements
 
@@ -27,23 +27,23 @@ def _window(name: str, of: Callable) -> Callable:
     def function(M: int) -> DeviceNDArray:
         count = operator.index(M)
         if count < 2:
-            return numbers(1.0, 0.0, max(count, 0), np.float64)
-        return of(numbers(1.0 - count, 2.0, count, np.float64), float(count - 1))
+            return number_sequence(1.0, 0.0, max(count, 0), np.float64)
+        return of(number_sequence(1.0 - count, 2.0, count, np.float64), float(count - 1))
 
     function.__name__ = name
     return implements(name)(function)
 
 
-def _cosines(n, last):
+def _cosine_values(n, last):
     return np.cos(n * (np.pi / last))
 
 
 bartlett = _window("bartlett", lambda n, last: 1 - np.abs(n) / last)
-hanning = _window("hanning", lambda n, last: 0.5 + 0.5 * _cosines(n, last))
-hamming = _window("hamming", lambda n, last: 0.54 + 0.46 * _cosines(n, last))
+hanning = _window("hanning", lambda n, last: 0.5 + 0.5 * _cosine_values(n, last))
+hamming = _window("hamming", lambda n, last: 0.54 + 0.46 * _cosine_values(n, last))
 blackman = _window(
     "blackman",
-    lambda n, last: 0.42 + 0.5 * _cosines(n, last) + 0.08 * _cosines(2 * n, last),
+    lambda n, last: 0.42 + 0.5 * _cosine_values(n, last) + 0.08 * _cosine_values(2 * n, last),
 )
 
 
@@ -51,8 +51,8 @@ blackman = _window(
 def kaiser(M: int, beta) -> DeviceNDArray:
     count = operator.index(M)
     if count < 2:
-        return numbers(1.0, 0.0, max(count, 0), np.float64)
-    n = numbers(1.0 - count, 2.0, count, np.float64) / (count - 1)
+        return number_sequence(1.0, 0.0, max(count, 0), np.float64)
+    n = number_sequence(1.0 - count, 2.0, count, np.float64) / (count - 1)
     return i0(beta * np.sqrt(1 - n * n)) / np.i0(float(beta))
 
 
@@ -61,20 +61,20 @@ def kaiser(M: int, beta) -> DeviceNDArray:
 
 @implements("fft.fftfreq")
 def fftfreq(n: int, d: float = 1.0, device=None) -> DeviceNDArray:
-    n = _length(n)
-    made = numbers(0, 1, n, np.float64)
+    n = _window_length(n)
+    made = number_sequence(0, 1, n, np.float64)
     upper = (n + 1) // 2
-    made[upper:] = numbers(-(n // 2), 1, n - upper, np.float64)
+    made[upper:] = number_sequence(-(n // 2), 1, n - upper, np.float64)
     return made * (1.0 / (n * d))
 
 
 @implements("fft.rfftfreq")
 def rfftfreq(n: int, d: float = 1.0, device=None) -> DeviceNDArray:
-    n = _length(n)
-    return numbers(0, 1, n // 2 + 1, np.float64) * (1.0 / (n * d))
+    n = _window_length(n)
+    return number_sequence(0, 1, n // 2 + 1, np.float64) * (1.0 / (n * d))
 
 
-def _length(n):
+def _window_length(n):
     if not hasattr(n, "__index__"):
         raise ValueError("n should be an integer")
     return operator.index(n)

@@ -90,7 +90,7 @@ def kernel_of(submission: dict) -> Any:
         capture.Scope(),
     )
     given = signatures.signatures(submission["signature"])
-    return body_kernel(definition, options.parse({}), given)
+    return body_kernel(definition, options.parse_options({}), given)
 
 
 class Submission:

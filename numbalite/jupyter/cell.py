@@ -18,7 +18,7 @@ from numbalite.cxx import capture, linemap, scanner
 from numbalite.cxx.definition import Definition
 from numbalite.kernels import builder, options
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.kernels.module import Module, device_part
+from numbalite.kernels.module import Module, device_code
 from numbalite.profiler.session import profile
 
 
@@ -108,7 +108,7 @@ class CudaCell(Magics):
     def _make_objects(self, text, wanted, given):
         """Returns {Python name: kernel, device function or module}."""
         parsed = _options(given)
-        text, parsed, left_out = device_part(text, parsed, [name for _, name in wanted])
+        text, parsed, left_out = device_code(text, parsed, [name for _, name in wanted])
         if left_out:
             print(f"left out, as host code: {', '.join(left_out)}", file=sys.stderr)
         kernels, _ = scanner.scan_source(text.value)
@@ -187,7 +187,7 @@ def _options(given):
     if given.std:
         said["std"] = given.std
     try:
-        return options.parse(said, "%%cuda")
+        return options.parse_options(said, "%%cuda")
     except (TypeError, ValueError) as problem:
         raise UsageError(str(problem)) from None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from html import escape
 
 from numbalite import _core
-from numbalite.kernels.kernel import threads_of
+from numbalite.kernels.kernel import block_threads
 from numbalite.kernels.targets import current_device, target_of
 from numbalite.ndarray import printing
 from numbalite.runtime import devices
@@ -190,7 +190,7 @@ def overload(made) -> str:
 def launcher(made) -> str:
     """Displays a kernel with its grid: the occupancy for this block size."""
     dispatcher = made.dispatcher
-    threads, grid = threads_of(made.blockdim), threads_of(made.griddim)
+    threads, grid = block_threads(made.blockdim), block_threads(made.griddim)
     facts = [
         ("blocks", _dims(made.griddim)),
         ("threads of a block", _dims(made.blockdim)),

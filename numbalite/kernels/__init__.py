@@ -9,7 +9,7 @@ entry point of the image and its parameters. ``kernel[grid, block]`` is a Launch
 generates the Source for given types, `translations` caches the sources of Python bodies. `images` compiles
 and loads a source when needed; `kernel` defines the class of a kernel in an image. `dispatcher` and `module`
 define the objects that users call; these objects select or compile the kernel for a call. C code implements
-the launch (cext/py/dispatcher.c, launcher.c). python/ translates Python bodies, and is imported when the
-first kernel with a Python body is defined. The package kernels uses types, cxx, compilers, runtime,
-profiler and python. Begin with decorators.py.
+the launch (cext/py/dispatcher.c, launcher.c). The package python translates Python bodies; the first kernel
+with a Python body imports it. The package kernels uses types, cxx, compilers, runtime, profiler and python.
+Begin with decorators.py.
 """

@@ -1,5 +1,4 @@
-"""``cuda.compile`` and related functions: They return PTX, cubins and LTO-IR of kernels and device functions,
-without a launch."""
+"""Implements ``cuda.compile`` and related functions, which return PTX, cubins and LTO-IR without a launch."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from numbalite.cxx import capture
 from numbalite.kernels import exported, options, pyfunc
 from numbalite.kernels.decorators import definition_of
 from numbalite.kernels.devicefunction import DeviceFunction
-from numbalite.kernels.dispatcher import Dispatcher, check
+from numbalite.kernels.dispatcher import Dispatcher, check_signature
 from numbalite.kernels.images import Images
 from numbalite.kernels.source import BodySource
 from numbalite.types import signatures
@@ -97,7 +96,7 @@ def compile(
         raise NotImplementedError(
             f"Unsupported output type: {output}: output is one of {', '.join(_OUTPUTS)}"
         )
-    target = _target(cc, given)
+    target = _compile_target(cc, given)
     made, result, explain = _make_source(func_or_source, sig, device, name, abi_info or {}, given)
     if output == "ltoir":
         made = made.replace(options=("-dlto", *made.options))
@@ -111,12 +110,12 @@ def compile(
 
 def _check_abi(abi, device):
     if abi not in (None, "c", "numba"):
-        raise NotImplementedError(f"Unsupported ABI: {abi}: there is one, C's: abi='c'")
+        raise NotImplementedError(f"Unsupported ABI: {abi}: the only supported ABI is abi='c'")
     if abi == "c" and device is False:
         raise NotImplementedError("The C ABI is not supported for kernels: omit abi=")
 
 
-def _target(cc, given):
+def _compile_target(cc, given):
     """Returns the target of a compute capability. A suffix, as in (9, 0, "a"), adds a compiler option."""
     from numbalite.kernels import inspection
 
@@ -142,17 +141,17 @@ def _make_source(what, sig, device, name, abi_info, given):
         args = signatures.signature(sig).args if sig is not None else what._given[0].args
         images = origin.kernel(args).images
         return images.source, types.void, images.explain
-    parsed = options.parse({**given, "device": bool(device)}, "cuda.compile")
+    parsed = options.parse_options({**given, "device": bool(device)}, "cuda.compile")
     if isinstance(what, str) or hasattr(what, "__fspath__"):
-        text = modules.text_of(what, name or "source", sys._getframe(2))
+        text = modules.source_text(what, name or "source", sys._getframe(2))
         if hasattr(what, "__fspath__"):
-            text, parsed, _ = modules.device_part(text, parsed, [name] if name else ())
+            text, parsed, _ = modules.device_code(text, parsed, [name] if name else ())
         made = modules.Module(text, parsed, [name] if name else (), name or "source")
         return made._images.source, types.void, made._explain
     if sig is None:
         raise TypeError("cuda.compile needs the types: a signature or a tuple of types")
     if isinstance(what, DeviceFunction) or device or device is None:
-        return _device(what, sig, abi_info, parsed)
+        return _device_source(what, sig, abi_info, parsed)
     images = _kernel_images(what, sig, parsed)
     return images.source, types.void, images.explain
 
@@ -160,11 +159,11 @@ def _make_source(what, sig, device, name, abi_info, given):
 def _kernel_images(function, sig, parsed):
     definition = definition_of(function)
     signature = signatures.signature(sig, definition.scope.get)
-    check(signature, definition.name, definition.parameters)
+    check_signature(signature, definition.name, definition.parameters)
     return BodySource(definition, parsed).kernel(signature.args).images
 
 
-def _device(what, sig, abi_info, parsed):
+def _device_source(what, sig, abi_info, parsed):
     what = capture.device_function(pyfunc.unwrap(what))
     if isinstance(what, python_types.FunctionType):
         function = DeviceFunction(definition_of(what, "device function"), (), parsed, what)
@@ -172,7 +171,9 @@ def _device(what, sig, abi_info, parsed):
         required.require_kind(what, "cuda.compile", "a function or a source", DeviceFunction)
         function = what
     signature = signatures.signature(sig, function.definition.scope.get)
-    return exported.source(function, signature, abi_info.get("abi_name", function.name), parsed)
+    return exported.exported_source(
+        function, signature, abi_info.get("abi_name", function.name), parsed
+    )
 
 
 def compile_ptx(

@@ -45,7 +45,7 @@ def has_statement(text: str) -> bool:
     return any(t.text in (";", "{", "return") or t.kind == "directive" for t in tokenize(text))
 
 
-# Names in generated text with which a macro of the user may collide.
+# Names in generated text that a user's macro may redefine.
 _NAME = re.compile(r"\b(?!nl_|NUMBALITE|numbalite)[A-Za-z]\w*")
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -61,19 +61,19 @@ _FLOATING_ALIASES = {
 }  # fmt: skip
 
 
-class _Users(str):
-    """A part of the source text that the user wrote."""
+class _UserText(str):
+    """Source text that the user wrote."""
 
 
-class _Taken(str):
-    """A part of the source text that defines a captured Python name."""
+class _CapturedText(str):
+    """Source text that defines a captured Python name."""
 
     name: str
     has_includes: bool  # does the definition include headers?
 
 
 class Builder:
-    """Collects the pieces of one source; `source` and `finish` join them."""
+    """Collects the parts of one source; `source` and `join_source` concatenate them."""
 
     def __init__(self, name: str, title: str = ""):
         self.file = f"{ascii_name(name)}.cu"
@@ -81,7 +81,7 @@ class Builder:
         self.pieces: list[str | None] = []  # None: #line back to this file
         self.ahead: list[
             str
-        ] = []  # library text before the user's headers, whose macros may have any name
+        ] = []  # library text before the user's headers, because their macros may redefine any name
         self.line = 1
         self.names: set[str] = set()  # every identifier that occurs
         self.includes: list[tuple] = []  # (line, #include line, file)
@@ -118,13 +118,13 @@ class Builder:
     def write(self, text: str):
         self.pieces.append(text)
 
-    def write_taken(self, definition: Definition, name: str, text: str):
-        piece = _Taken(text)
+    def write_captured(self, definition: Definition, name: str, text: str):
+        piece = _CapturedText(text)
         piece.name = name
         piece.has_includes = bool(definition.includes)
         self.pieces.append(piece)
 
-    def write_own(self, text: str):
+    def write_generated(self, text: str):
         """Writes generated text after all user text. Before the text, undefines user macros that collide with
         its names."""
         if self.has_macros:
@@ -137,37 +137,37 @@ class Builder:
     def write_user(self, text: Text, closing: str = ""):
         """Writes the user's lines, then a #line directive back to the generated file.
 
-        ``closing`` is the text that ends the function around them. The `closing` text gets the line number of
-        the user's last line, so that a debugger that steps past the last statement stays in the user's file.
+        ``closing`` is the text that ends the function. It has the line number of the user's last line, so
+        that a debugger that steps past the last statement stays in the user's file.
         """
-        self.pieces.append(_Users(f"{text.numbered()}\n"))
+        self.pieces.append(_UserText(f"{text.numbered()}\n"))
         if closing:
             self.pieces.append(f'#line {text.lines[-1]} "{quote_label(text.label)}"\n{closing}\n')
         self.pieces.append(None)
 
-    def finish(self, fields=None) -> str:
+    def join_source(self, fields=None) -> str:
         """Joins all parts to the complete source text. ``fields`` are the other fields of the Source
         (headers, options)."""
         head = f"// {self.title}\n" if self.title else ""
         includes = [included_name(text) for _, text, _ in self.includes]
-        includes += _included(self.links())
-        pieces = [head + _own_includes(self.names, includes), *self.ahead]
+        includes += _included_names(self.linked_texts())
+        pieces = [head + _library_includes(self.names, includes), *self.ahead]
         for number, include, label in dict.fromkeys(self.includes):
-            pieces.append(_Users(f'#line {number} "{quote_label(label)}"\n{include}\n'))
+            pieces.append(_UserText(f'#line {number} "{quote_label(label)}"\n{include}\n'))
         if self.includes:
             pieces.append(None)
         behind = ["using namespace numbalite;\n\n", *self.records.values()]
-        for text in self.links():
-            behind += [_Users(f"{text.numbered()}\n"), None]
+        for text in self.linked_texts():
+            behind += [_UserText(f"{text.numbered()}\n"), None]
         out, line = [], 1
-        for piece in pieces + self.without_macros(behind + self.pieces, fields or {}):
+        for piece in pieces + self.avoid_macros(behind + self.pieces, fields or {}):
             if piece is None:
                 piece = f'#line {line + 1} "{self.file}"\n'
             out.append(piece)
             line += piece.count("\n")
         return "".join(out)
 
-    def without_macros(self, pieces, fields) -> list:
+    def avoid_macros(self, pieces, fields) -> list:
         """In generated text, replaces names that user macros redefine by alternative names
         (kernels/macros.py).
 
@@ -176,24 +176,27 @@ class Builder:
         """
         if not self.has_macros:
             return pieces
-        texts = [text for text in pieces if isinstance(text, _Users)]
+        texts = [text for text in pieces if isinstance(text, _UserText)]
         if self.includes:
             included = "".join(f"{line}\n" for _, line, _ in self.includes)
             context = {key: fields[key] for key in ("headers", "options") if key in fields}
             name = fields.get("name", self.file)
             texts += headers.included_texts(Source(text=included, name=name, **context))
-        given = macros.defined((), fields.get("options", ()))
-        found = macros.defined(texts) | given
+        given = macros.defined_macros((), fields.get("options", ()))
+        found = macros.defined_macros(texts) | given
 
-        def without(piece):
-            if piece is None or isinstance(piece, _Users):
+        def replace_macros(piece):
+            if piece is None or isinstance(piece, _UserText):
                 return piece
-            text = macros.avoided(piece, found)
-            if isinstance(piece, _Taken) and piece.name in (found if piece.has_includes else given):
-                return f"#ifndef {piece.name}\n{text}#endif\n"  # the macro hides the captured name
+            text = macros.avoid_macros(piece, found)
+            if isinstance(piece, _CapturedText) and piece.name in (
+                found if piece.has_includes else given
+            ):
+                # A macro with the name of a captured value hides the value
+                return f"#ifndef {piece.name}\n{text}#endif\n"
             return text
 
-        return [without(piece) for piece in pieces]
+        return [replace_macros(piece) for piece in pieces]
 
     def source(
         self, definition, options, kernels, *, suffix="", describe=False, is_python=None
@@ -206,16 +209,16 @@ class Builder:
         name = ascii_name(plain_name(definition.name)) + suffix
         fields = {
             **options.source_fields(),
-            "name": file_name(name, definition.text.label),
+            "name": generated_path(name, definition.text.label),
             "kernels": tuple(kernels),
             "variables": tuple(self.pointers),
             "describe": describe,
             "is_python": definition.is_python if is_python is None else is_python,
             "linked": linked_code(definition, options),
-            "users": tuple(span for span in self.users if not is_own(span.file)),
+            "users": tuple(span for span in self.users if not is_package_file(span.file)),
             "slips": tuple(dict.fromkeys(self.slips)),
         }
-        return Source(text=self.finish(fields), **fields)
+        return Source(text=self.join_source(fields), **fields)
 
     def labels(self, *first) -> tuple:
         """Returns the labels (file names) by which line directives name the user's files: the files of the
@@ -228,14 +231,14 @@ class Builder:
         of_all = (function.definition.warnings for function in self.functions)
         return list(dict.fromkeys(itertools.chain.from_iterable(of_all)))
 
-    def use_types(self, *used):
-        """Adds the record definitions and library headers that the types need."""
+    def add_types(self, *used):
+        """Adds the record definitions and library headers for the types in the source."""
         for t in used:
             self.names |= names_of_type(t) - _OF_THE_HEAD
             if isinstance(t, (types.Array, types.Pointer)):
                 t = t.dtype
             if isinstance(t, types.Tuple):
-                self.use_types(*t.types)
+                self.add_types(*t.types)
             if isinstance(t, types.NamedTuple):
                 self.names.add("tuple")
                 self.records[t.cxx] = t.definition() + "\n"
@@ -243,26 +246,28 @@ class Builder:
                 self.names |= identifiers(t.definition())
                 self.records[t.cxx] = t.definition() + "\n"
 
-    def link(self, texts):
+    def add_linked_texts(self, texts):
         """Adds Texts of complete declarations, which are compiled before the rest of the source."""
         for text in texts:
             self.names |= identifiers(text.value)
             self.linked[text] = None
             if text.label != DECLARATION:
-                self.users[lines_of(text)] = None
+                self.users[line_range(text)] = None
 
-    def links(self) -> list:
+    def linked_texts(self) -> list:
         """Returns the list of Texts to compile first, without declarations of functions that another Text defines.
 
-        The types in a definition may differ from the types in a declaration, although their memory layout is
-        equal.
+        A declaration is omitted because its types may differ from those of the definition, with equal memory
+        layout.
         """
         found = [text for text in self.linked if text.label != DECLARATION]
         if len(found) == len(self.linked):
             return found
         defined = {name for text in found for name in scanner.functions(text.value)}
         declared = [text for text in self.linked if text.label == DECLARATION]
-        return found + [text for text in declared if defined.isdisjoint(_declared(text.value))]
+        return found + [
+            text for text in declared if defined.isdisjoint(_declared_names(text.value))
+        ]
 
     # --- captured Python names
 
@@ -285,7 +290,7 @@ class Builder:
         for name, function in taken.functions.items():
             taken.functions[name] = self.with_numbers(function, number_type)
         self.refused.update(taken.refused)
-        self.users[lines_of(definition.text, definition.is_translated)] = None
+        self.users[line_range(definition.text, definition.is_translated)] = None
         self.slips += definition.slips
         for name, array in list(taken.arrays.items()):
             if self.array_bytes + array.nbytes > capturing.CONSTANT_MEMORY:
@@ -310,27 +315,27 @@ class Builder:
         for name, function in taken.functions.items():
             self.write_alias(ascii_name(name), function, inner[name])
         for name, t in taken.types.items():
-            self.use_types(t)
+            self.add_types(t)
             name = ascii_name(name)
-            self.write_taken(definition, name, f"using {name} = {self.spelled(t)};\n")
+            self.write_captured(definition, name, f"using {name} = {self.type_text(t)};\n")
         for name, value in taken.macros.items():
             self.write(capturing.macro_definition(ascii_name(name), value))
         for name, value in taken.constants.items():
-            self.use_types(capturing.constant_type(value))
+            self.add_types(capturing.constant_type(value))
             text = capturing.constant_definition(ascii_name(name), value)
             self.names |= identifiers(text)
-            self.write_taken(definition, ascii_name(name), text)
+            self.write_captured(definition, ascii_name(name), text)
         for name, array in taken.pointers.items():
             pointed: Any = types.typeof(array)
             view = pointed if pointed.ndim else types.Pointer(pointed.dtype)
-            self.use_types(view)
+            self.add_types(view)
             self.pointers[f"{namespace}::{ascii_name(name)}"] = name, array
-            self.write(f"__constant__ {self.spelled(view)} {ascii_name(name)};\n")
+            self.write(f"__constant__ {self.type_text(view)} {ascii_name(name)};\n")
         for name, array in taken.arrays.items():
             self.names.add("constant_array")
-            self.use_types(types.from_dtype(array.dtype))
+            self.add_types(types.from_dtype(array.dtype))
             name = ascii_name(name)
-            self.write_taken(definition, name, capturing.constant_array(name, array))
+            self.write_captured(definition, name, capturing.constant_array(name, array))
         return taken
 
     def user_text(self, definition: Definition) -> Text:
@@ -342,13 +347,13 @@ class Builder:
             self.write(f"#undef {ascii_name(name)}\n")
         self.write(f"}} // namespace {namespace}\n\n")
 
-    def spelled(self, t) -> str:
+    def type_text(self, t) -> str:
         """Returns the C++ spelling of a type, qualified with ``numbalite::`` if captured names or headers may
         hide the type's name."""
         from numbalite.cxx import devicelib
 
         words = names_of_type(t)
-        # A user's header may also declare names that numbalite's headers declare.
+        # The type is also qualified if a user's header may declare a name of numbalite's headers.
         hidden = words & (devicelib.LIBRARY_NAMES if self.includes else self.hiding)
         cxx = t.cxx.replace("layout::", "layout::nl_") if self.has_macros else t.cxx
         if not hidden:
@@ -369,7 +374,7 @@ class Builder:
         self.functions[function] = namespace
         self.unfinished.append(function)
         if function.options:
-            self.link(function.options.link)
+            self.add_linked_texts(function.options.link)
             self.given = self.given or bool(function.options.options)
         definition = function.definition
         taken = self.open_namespace(namespace, definition, function.number_type)
@@ -403,7 +408,7 @@ class Builder:
         if number_type:
             for name in (
                 _FLOATING
-            ):  # no recursion: the preprocessor does not replace a name in its own replacement
+            ):  # a macro may contain its own name, which the preprocessor does not expand again
                 self.write(f"#define {name} {number_type.format(name)}\n")
             for name, of in _FLOATING_ALIASES.items():
                 self.write(f"#define {name} {of}\n")
@@ -419,8 +424,8 @@ class Builder:
         if own == name:
             self.write(f"using {namespace}::{own};\n")
             return
-        # The declaration has a decltype as its return type, and its #line directive refers to a separate file.
-        # So the compiler reports a wrong call at the user's line.
+        # The return type is a decltype, and a #line directive refers to a separate file, so that compilers
+        # report a wrong call at the user's line.
         call = f"{namespace}::{own}(static_cast<nl_T &&>(nl_t)...)"
         is_object = reserved.is_reserved(name)
         called, const = ("operator()", " const") if is_object else (name, "")
@@ -428,7 +433,8 @@ class Builder:
             f"template <class... nl_T> __device__ __forceinline__ auto {called}(nl_T &&...nl_t){const} -> "
             f"decltype({call}) {{ return {call}; }}"
         )
-        if is_object:  # an object also prevents that argument-dependent lookup finds CUDA's functions of this name
+        # A function object also prevents argument-dependent lookup of CUDA's functions of this name
+        if is_object:
             text = (
                 f"struct nl_of_{name} {{ {text} }};\n__device__ constexpr nl_of_{name} {name}{{}};"
             )
@@ -463,10 +469,10 @@ class Builder:
             args = ", ".join(f"{p}_type {p}" for p in parameters)
             head = "__forceinline__ __device__" if forced else "__device__"
             return f"template <{heads}>\n{head} auto {name}({args})"
-        self.use_types(*signature.args, *filter(None, [signature.return_type]))
-        result = "auto" if signature.return_type is None else self.spelled(signature.return_type)
+        self.add_types(*signature.args, *filter(None, [signature.return_type]))
+        result = "auto" if signature.return_type is None else self.type_text(signature.return_type)
         pairs = zip(signature.args, parameters, strict=True)
-        args = ", ".join(f"{self.spelled(t)} {p}" for t, p in pairs)
+        args = ", ".join(f"{self.type_text(t)} {p}" for t, p in pairs)
         return f"{inline} __device__ {result} {name}({args})"
 
     def write_bodies(self, function, body):
@@ -492,8 +498,8 @@ def kernel_source(
     builder = Builder(definition.name, f"{definition.name}: {signature}")
     builder.takes_pointers = True
     builder.given = macros
-    builder.use_types(*signature.args)
-    builder.link(prepended)
+    builder.add_types(*signature.args)
+    builder.add_linked_texts(prepended)
     namespace = f"k_{name}"
     taken = builder.open_namespace(namespace, definition)
     args, lead = _kernel_parameters(builder, definition.parameters, signature.args)
@@ -516,13 +522,13 @@ def _kernel_parameters(builder, names, args):
     """
     heads, lead = [], ""
     for name, t in zip(map(ascii_name, names), args, strict=True):
-        ctype = builder.spelled(t)
+        ctype = builder.type_text(t)
         if isinstance(t, types.Array) and t.ndim == 0:
             heads.append(f"{ctype.removesuffix('&')}*nl_{name}")
             lead += f"{ctype}{name} = *nl_{name};\n"
         elif isinstance(t, types.Empty) and t.dtype is not None:
             heads.append(ctype)
-            lead += f"using {name} = {builder.spelled(t.dtype)};\n"
+            lead += f"using {name} = {builder.type_text(t.dtype)};\n"
         else:
             heads.append(f"{ctype} {name}")
         if isinstance(t, types.Tuple):
@@ -536,7 +542,7 @@ def device_source(function, exported: str = "", signature=None) -> str:
     builder = Builder(function.name, repr(function))
     namespace = builder.add_function(function)
     if exported:
-        builder.use_types(*signature.args)
+        builder.add_types(*signature.args)
         names = [f"a{i}" for i in range(len(signature.args))]
         args = ", ".join(f"{t.cxx} {n}" for t, n in zip(signature.args, names, strict=True))
         result = "auto" if signature.return_type is None else signature.return_type.cxx
@@ -544,7 +550,7 @@ def device_source(function, exported: str = "", signature=None) -> str:
             f'extern "C" __device__ {result} {exported}({args}) '
             f"{{ return {namespace}::{function.cxx_name}({', '.join(names)}); }}\n"
         )
-    return builder.finish()
+    return builder.join_source()
 
 
 def unit_source(text: Text, prepended=()) -> str:
@@ -552,7 +558,7 @@ def unit_source(text: Text, prepended=()) -> str:
     compile before the unit."""
     texts = *prepended, text
     used = set().union(*(identifiers(piece.value) for piece in texts))
-    head = _own_includes(used, _included(texts)) + "using namespace numbalite;\n"
+    head = _library_includes(used, _included_names(texts)) + "using namespace numbalite;\n"
     return head + "".join(piece.numbered() + "\n" for piece in (*prepended, text))
 
 
@@ -560,19 +566,19 @@ DECLARATION = "<declaration>"
 """The label of a Text that only declares a function, which another Text may define."""
 
 
-def _declared(text):
+def _declared_names(text):
     return re.findall(r"(\w+)\(", text)
 
 
 STAND_IN = "nl_absent"
 
 
-def stand_ins(variables) -> str:
+def placeholder_text(variables) -> str:
     """Returns the C++ text for the end of a unit that declares placeholders for variables which an #if may have
     removed.
 
-    A lookup of ``::x`` then finds the unit's x; without it, the placeholder, which using-directives make
-    visible.
+    A lookup of ``::x`` finds the unit's x if it exists; otherwise, it finds the placeholder through a
+    using-directive.
     """
     if not variables:
         return ""
@@ -601,7 +607,7 @@ def scope_source(definition: Definition) -> tuple[Text, dict]:
     kinds = taken.constants, taken.macros, taken.arrays, taken.functions, taken.types
     included = [line for _, line, label in builder.includes if label != definition.text.label]
     pieces = [*dict.fromkeys(included), *builder.records.values()]
-    pieces += [text.numbered() for text in builder.links()]
+    pieces += [text.numbered() for text in builder.linked_texts()]
     pieces += filter(None, builder.pieces)
     value = "\n".join(pieces) if any(kinds) else ""
     return consecutive_text(value, "<names of the Python scope>"), builder.refused
@@ -615,17 +621,17 @@ def plain_name(name: str) -> str:
     return name.partition("<")[0].rpartition("::")[2].strip()
 
 
-def lines_of(text: Text, is_python: bool = False) -> Lines:
+def line_range(text: Text, is_python: bool = False) -> Lines:
     """Returns the line range of a Text; warnings at these lines belong to the Text."""
     return Lines(text.label, min(text.lines), max(text.lines), is_python)
 
 
-def is_own(label: str) -> bool:
+def is_package_file(label: str) -> bool:
     """Returns whether the file belongs to the numbalite package."""
     return label.startswith(_PACKAGE)
 
 
-def file_name(name: str, label: str) -> str:
+def generated_path(name: str, label: str) -> str:
     """Returns the path of the generated file. The generated file is in the user's folder, so that quoted
     #includes are found relative to the folder."""
     folder = os.path.dirname(label) if os.path.isabs(label) else ""
@@ -655,10 +661,10 @@ def names_of_type(t: types.Type) -> set:
 def included_name(line: str) -> str:
     """Returns the file name in an #include line: "x.h" for ``#include <x.h>``; "" in other
     lines."""
-    return next((name for name, _ in headers.includes(line)), "")
+    return next((name for name, _ in headers.included_names(line)), "")
 
 
-def _included(texts) -> list:
+def _included_names(texts) -> list:
     """Returns the list of names in the #include lines of these Texts."""
     return [
         included_name(token.text)
@@ -668,7 +674,7 @@ def _included(texts) -> list:
     ]
 
 
-def _own_includes(used, includes):
+def _library_includes(used, includes):
     from numbalite.cxx import devicelib
 
     return devicelib.prologue_text(set(used), includes)

@@ -1,4 +1,5 @@
-"""The base classes of objects with compiled overloads: kernels, CPU functions, ufuncs and generalized ufuncs on the GPU.
+"""Defines the base classes of objects with compiled overloads: kernels, CPU functions, ufuncs and generalized
+ufuncs on the GPU.
 
 The overloads are a dict from a key (such as argument types) to compiled code; a lock protects the dict.
 `Compiled` also has the methods that inspect compiled code. `ByTypes` is the base class of kernels and CPU
@@ -70,8 +71,8 @@ class Compiled:
                 del self._overloads[key]
 
     def _compiled(self, key: Any) -> Any:
-        """Returns the Overload of a key, compiled for the current device. An Overload that does not compile
-        is removed."""
+        """Compiles the Overload of a key for the current device, and returns it. Removes an Overload that
+        does not compile."""
         overload = self._overload(key)
         try:
             overload.compile()
@@ -170,10 +171,10 @@ class ByTypes(Compiled, Generic[Parameters]):
         """Returns the declared argument types that accept these arguments with the least conversion."""
         costs = [(self._cost(wanted, s.args, args), s) for s in self._given]
         rated = [(cost, s) for cost, s in costs if cost is not None]
-        return conversions.cheapest(self.__name__, wanted, self._given, rated)
+        return conversions.cheapest_signature(self.__name__, wanted, self._given, rated)
 
     def _cost(self, wanted: tuple, declared: tuple, args: Sequence) -> tuple | None:
-        return conversions.cost(wanted, declared, args)
+        return conversions.conversion_cost(wanted, declared, args)
 
     # --- compiling
 
@@ -222,13 +223,14 @@ class ByTypes(Compiled, Generic[Parameters]):
                 raise RuntimeError(f"{self.__name__} compiles no more (disable_compile)")
             if self._given or self._only_types is not None:
                 raise RuntimeError(
-                    f"{self.__name__} has its signatures already and compiles no more: "
+                    f"{self.__name__} was declared with signatures and accepts no new signature: "
                     f"{', '.join(map(str, self._given))}"
                 )
         return self._compiled(signature.args)
 
     def disable_compile(self, val: bool = True) -> None:
-        """Disables compilation for new argument types, which then raise TypeError; ``False`` enables it again."""
+        """Disables compilation for new argument types, so that calls with new types raise TypeError;
+        ``False`` enables it again."""
         self._can_compile = not val
 
     def recompile(self) -> None:
@@ -280,7 +282,7 @@ class ByTypes(Compiled, Generic[Parameters]):
     def inspect_types(self, file: Any = None) -> None:
         """Prints the parameters of all overloads and their types."""
         if file is not None and not hasattr(file, "write"):
-            raise TypeError(f"inspect_types writes to a file, not to {file!r}")
+            raise TypeError(f"inspect_types requires a file to write to, not {file!r}")
         for overload in self.overloads.values():
             print(f"{self.__name__} {overload.signature}", file=file)
             for parameter in overload.parameters:

@@ -10,7 +10,7 @@ from numbalite import types
 from numbalite.types import Array, Scalar, Signature, Time, Tuple
 
 
-def cheapest(
+def cheapest_signature(
     name: str,
     wanted: Sequence[types.Type],
     given: Sequence[Signature],
@@ -19,8 +19,8 @@ def cheapest(
     """Returns the argument types of the signature with the lowest conversion cost. `rated` is a list of
     (cost, signature).
 
-    Raises TypeError if no signature fits (the message lists the signatures in `given`), or if
-    several fit equally well.
+    Raises TypeError if no signature accepts the arguments (the message lists the signatures in `given`), or
+    if several have the same cost.
     """
     called = f"{name}({', '.join(map(str, wanted))})"
     if not rated:
@@ -37,20 +37,20 @@ def cheapest(
 
 
 def closest_signature(wanted: Sequence[types.Type], given: Sequence[Signature]) -> Signature | None:
-    """Returns the signature for a call in a kernel, in which conversions may lose digits, as in numba.
-    Of several signatures with equal cost, returns the first; if none fits, None."""
-    rated = [(_forced(wanted, s.args), s) for s in given]
+    """Returns the signature for a call inside a kernel, where conversions may lose digits, as in numba.
+    Returns the first of several signatures with equal cost, or None if no signature accepts the arguments."""
+    rated = [(_forced_conversions(wanted, s.args), s) for s in given]
     costs = [cost for cost, _ in rated if cost is not None]
     return next((s for cost, s in rated if cost == min(costs)), None) if costs else None
 
 
-def _forced(wanted, declared):
+def _forced_conversions(wanted, declared):
     if len(wanted) != len(declared):
         return None
     steps = [
         3 if step is None and _may_lose_values(have, want) else step
         for have, want in zip(wanted, declared, strict=True)
-        for step in [_conversion(have, want, None)]
+        for step in [_conversion_class(have, want, None)]
     ]
     return None if None in steps else tuple(steps.count(n) for n in (3, 2, 1))
 
@@ -64,7 +64,7 @@ def _may_lose_values(have, want):
     return kinds[0] != "c" or kinds[1] == "c"
 
 
-def cost(
+def conversion_cost(
     wanted: Sequence[types.Type], declared: Sequence[types.Type], args: Sequence
 ) -> tuple | None:
     """Returns the numbers (unsafe, safe, promoting) of conversions that a call needs, or None if the call is
@@ -73,7 +73,7 @@ def cost(
         return None
     unsafe = safe = promoting = 0
     for have, want, value in zip(wanted, declared, args, strict=True):
-        step = _conversion(have, want, value)
+        step = _conversion_class(have, want, value)
         if step is None:
             return None
         unsafe += step == 3
@@ -82,10 +82,10 @@ def cost(
     return unsafe, safe, promoting
 
 
-def _conversion(have, want, value):
-    """Returns the class of the conversion from `have` to `want`, or None if the conversion is impossible: The
-    class is 0 if no conversion is needed, 1 for a larger type of the same kind or for layout "A", 2 for a
-    safe conversion to another kind, 3 if it is possible only if the value fits."""
+def _conversion_class(have, want, value):
+    """Returns the class of the conversion from `have` to `want`, or None if the conversion is impossible: 0:
+    no conversion is needed; 1: a larger type of the same kind, or layout "A"; 2: a safe conversion to another
+    kind; 3: a conversion that the value permits."""
     if have == want:
         return 0
     if isinstance(want, Array):
@@ -97,7 +97,7 @@ def _conversion(have, want, value):
     if isinstance(have, Tuple) and isinstance(want, Tuple):
         if len(have) != len(want) or not isinstance(value, tuple):
             return None
-        costs = [*map(_conversion, have.types, want.types, value), 0]
+        costs = [*map(_conversion_class, have.types, want.types, value), 0]
         return None if None in costs else max(costs)
     if isinstance(have, Time) and want == types.int64:
         return 1

@@ -1,4 +1,4 @@
-"""``cuda.jit`` and ``cuda.module``, which create kernels from functions and sources."""
+"""Implements ``cuda.jit`` and ``cuda.module``, which create kernels from functions and sources."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
         ) -> DeviceFunction[Parameters, Result]: ...
 
     class KernelOrDecorator(Dispatcher[...]):
-        """The result for a text: a kernel if the text is a source, a decorator if the text is a signature."""
+        """The result type for a str argument: a kernel for a source, a decorator for a signature."""
 
         def __call__(  # type: ignore[override]
             self, function: Callable[Parameters, Any], /
         ) -> Dispatcher[Parameters]: ...
 
     class DeviceFunctionOrDecorator(DeviceFunction[..., Any]):
-        """The result for a text with `device=True`."""
+        """The result type for a str argument with `device=True`."""
 
         @overload
         def __call__(
@@ -260,19 +260,19 @@ def jit(
         "shared_memory_carveout": shared_memory_carveout,
     }  # fmt: skip
     given = {key: value for key, value in said.items() if value is not _NOT_PASSED}
-    parsed = options.parse({"device": device, **given, **more})
+    parsed = options.parse_options({"device": device, **given, **more})
     if isinstance(func_or_sig, str) and source is None and _is_source(func_or_sig, parsed.device):
         func_or_sig, source = None, func_or_sig
     if source is not None:
-        return _from_source(source, func_or_sig, name, parsed, sys._getframe(1))
+        return _kernel_from_source(source, func_or_sig, name, parsed, sys._getframe(1))
     if name is not None:
-        raise TypeError("name= is for source=; a decorated function has its own name")
+        raise TypeError("name= requires source=")
     if func_or_sig is None:
-        return lambda function: _from_function(function, None, parsed)
+        return lambda function: _kernel_from_function(function, None, parsed)
     if signatures.is_signature(func_or_sig):
-        _check_given(func_or_sig)
-        return lambda function: _from_function(function, func_or_sig, parsed)
-    return _from_function(func_or_sig, None, parsed)
+        _check_signature_text(func_or_sig)
+        return lambda function: _kernel_from_function(function, func_or_sig, parsed)
+    return _kernel_from_function(func_or_sig, None, parsed)
 
 
 def _is_source(text, device):
@@ -281,7 +281,7 @@ def _is_source(text, device):
     return device and "__device__" in text
 
 
-def _check_given(what):
+def _check_signature_text(what):
     """Raises an error for a text that cannot be a signature, before the decorated function exists."""
     if isinstance(what, types.Type):
         signatures.signature(what)  # raises the error
@@ -298,13 +298,13 @@ def _check_given(what):
 
 
 def definition_of(function: Any, what: str = "kernel") -> Definition:
-    """Returns the Definition of a function: its C++ text, or its Python body, which is translated
-    once the types of the arguments are given, with its parameters and scope."""
+    """Returns the Definition of a function: its parameters, its scope, and its C++ text or Python body. A
+    Python body is translated when the argument types are known."""
     function = pyfunc.unwrap(function)
     compiled = capture.device_function(function)
     if (
         compiled is not function
-    ):  # a function of jit, which device functions and kernels can be created from
+    ):  # the result of numbalite.jit, from which device functions and kernels can be created
         if compiled.definition.is_unit and what != "device function":
             raise TypeError(
                 f"{function!r} is made of a source: a {what} needs a function, or source="
@@ -320,7 +320,7 @@ def definition_of(function: Any, what: str = "kernel") -> Definition:
         return definition.definition_of(function, what != "device function")
     text = linemap.function_text(function, what)
     name = function.__name__
-    parameters = _parameters(function)
+    parameters = _parameter_names(function)
     capture.check_parameters(name, parameters)
     scope = capture.Scope({}, function.__globals__)
     made = Definition(
@@ -332,18 +332,18 @@ def definition_of(function: Any, what: str = "kernel") -> Definition:
 
 
 def _is_docstring(function):
-    """Returns whether the only string of a function is a docstring and not a C++ body, in a program
-    written for numba. C++ bodies contain at least one of these characters."""
+    """Returns whether a function's string is a docstring in a program written for numba, not a C++ body. A
+    C++ body contains at least one of the characters in the pattern."""
     return executed.is_watching and not set(";{}=#") & set(function.__doc__ or ";")
 
 
 def _python_function(function):
-    """Returns the Python function itself; for the result of jit, returns the decorated function."""
+    """Returns a Python function unchanged, and the decorated function for a result of jit."""
     compiled = capture.device_function(function)
     return function if compiled is function else compiled._py_func
 
 
-def _parameters(function):
+def _parameter_names(function):
     names = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -359,10 +359,10 @@ def _parameters(function):
     return names
 
 
-def _from_function(function, given, parsed):
+def _kernel_from_function(function, given, parsed):
     function = pyfunc.unwrap(function)
     if isinstance(function, (Dispatcher, DeviceFunction)):
-        raise TypeError(f"{function!r} is compiled already; cuda.jit takes the function itself")
+        raise TypeError(f"{function!r} is compiled already; pass the Python function to cuda.jit")
     what = "device function" if parsed.device else "kernel"
     if isinstance(function, type) or not callable(function):
         raise TypeError(f"cuda.jit takes a function or a signature, not {function!r}")
@@ -379,13 +379,13 @@ def _from_function(function, given, parsed):
 # --- sources -----------------------------------------------------------------------------------------
 
 
-def builtin(source: str, name: str, **more: Any) -> Any:
+def builtin_kernel(source: str, name: str, **more: Any) -> Any:
     """Returns one of numbalite's own kernels, compiled from a source. Such a kernel always ends, so it is
     never compiled as stoppable."""
     return jit(source=source, name=name, stoppable=False, **more)
 
 
-def _from_source(code, given, name, parsed, frame):
+def _kernel_from_source(code, given, name, parsed, frame):
     from numbalite.kernels import module as modules
 
     if given is not None and not signatures.is_signature(given):
@@ -394,9 +394,9 @@ def _from_source(code, given, name, parsed, frame):
         return _device_source(code, given, name, parsed, frame)
     if parsed.launch_bounds:
         raise TypeError(
-            "launch_bounds= is for bodies; in a source write __global__ void __launch_bounds__(128)"
+            "launch_bounds= is not supported for sources: write __global__ void __launch_bounds__(128)"
         )
-    text = modules.text_of(code, name or "a kernel", frame)
+    text = modules.source_text(code, name or "a kernel", frame)
     if name is None:
         name = modules.only_kernel(text)
         if text.label.startswith("<source of "):
@@ -423,7 +423,7 @@ def _device_source(code, given, name, parsed, frame):
     """Returns a DeviceFunction from a complete C++ function; overloads and templates are allowed."""
     from numbalite.kernels import module as modules
 
-    text = modules.text_of(code, name or "a device function", frame)
+    text = modules.source_text(code, name or "a device function", frame)
     if name is None:
         name = _only_device_function(text.value)
     definition = Definition(
@@ -434,7 +434,8 @@ def _device_source(code, given, name, parsed, frame):
 
 
 def _only_device_function(text):
-    """Returns the name of the last function that the source defines; the functions before it are its helpers."""
+    """Returns the name of the last function that the source defines; the preceding functions are its
+    helpers."""
     names = list(scanner.functions(text))
     if not names:
         raise TypeError("no function was found in the source; select one with name=")
@@ -503,14 +504,16 @@ def module(
         raise TypeError("cuda.module takes one source")
     if isinstance(names, str):
         names = (names,)
-    parsed = options.parse(given, "cuda.module")
+    parsed = options.parse_options(given, "cuda.module")
     if parsed.device or parsed.launch_bounds:
-        raise TypeError("cuda.module has no device= and launch_bounds=: the source declares them")
+        raise TypeError(
+            "cuda.module does not accept device= and launch_bounds=: write them in the source"
+        )
     given_source = code if source is None else source
-    text = modules.text_of(given_source, name, sys._getframe(1))
+    text = modules.source_text(given_source, name, sys._getframe(1))
     left_out: tuple = ()
     if isinstance(given_source, os.PathLike):
-        text, parsed, left_out = modules.device_part(text, parsed, names)
+        text, parsed, left_out = modules.device_code(text, parsed, names)
     made = modules.Module(text, parsed, names, name, left_out=left_out)
     if made._images.source.kernels or made._images.source.variables:
         made._compile()

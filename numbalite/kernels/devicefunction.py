@@ -1,4 +1,4 @@
-"""Device functions: C++ that kernels call by its Python name.
+"""Defines device functions: C++ functions that kernels call by their Python names.
 
 Without a signature the function becomes a template, and each call decides its types. With signatures, a
 device function becomes one C++ overload for each signature. A device function is compiled only as part of the
@@ -77,7 +77,7 @@ class DeviceFunction(Generic[Parameters, Result]):
         )
 
     def with_signature(self, signature: types.Signature) -> DeviceFunction:
-        """Returns the function for these argument types; the copy converts its result to the declared
+        """Returns a copy of the function for one signature, which converts its result to the declared
         type."""
         return DeviceFunction(self.definition, (signature,), self.options, self._py_func)
 
@@ -90,8 +90,8 @@ class DeviceFunction(Generic[Parameters, Result]):
         return copied
 
     def of(self, *lists) -> DeviceFunction:
-        """Returns the function for callers in C++ with these lists of argument types. A C++ body becomes a
-        template, which accepts all types; a Python body is translated to C++ for each list of types."""
+        """Returns the function in C++, for callers with the given lists of argument types. A C++ body becomes
+        a template, which accepts all types; a Python body is translated to C++ for each list of types."""
         if not self.definition.is_python or self.signatures:
             return self
         found = [types.Signature(None, args) for args in lists]
@@ -111,8 +111,8 @@ class DeviceFunction(Generic[Parameters, Result]):
         from numbalite.kernels import exported
 
         if signature is None:
-            return {s.args: exported.ptx(self, s) for s in self.signatures}
-        return exported.ptx(self, signature)
+            return {s.args: exported.exported_ptx(self, s) for s in self.signatures}
+        return exported.exported_ptx(self, signature)
 
     inspect_lto_ptx = inspect_asm
 

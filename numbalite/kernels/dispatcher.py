@@ -1,7 +1,7 @@
-"""Dispatchers are the kernel objects of users: ``kernel[grid, block](...)``. ``kernel[grid, block](...)``.
+"""Defines the kernel objects of users, Dispatchers: ``kernel[grid, block](...)``.
 
-Launches are implemented in C. This module selects or compiles the overload, once for each list of argument
-types, and has the methods that inspect a kernel.
+Launches are implemented in C. This module selects or compiles one overload for each list of argument types,
+and inspects kernels.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
 
     ``kernel[grid, block, stream=0, shared=0](...)`` launches the kernel; arguments may be passed by name.
     Each list of argument types has its own overload, which is compiled at its first launch. Methods with a
-    ``signature`` parameter return the value for the overload of that signature. Without the parameter, they
-    return the value for the only overload, or a dict for all.
+    ``signature`` parameter return the value for the overload of that signature. Without a signature, these
+    methods return the value for the only overload, or a dict for all overloads.
     """
 
     source_role = "kernel"
@@ -100,7 +100,9 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
             except (CompileError, KernelWarning, TranslationError) as problem:
                 if overload is not None:
                     self._forget(overload)
-                raise problem.with_traceback(None) from None  # the message has the line
+                raise problem.with_traceback(
+                    None
+                ) from None  # the message already contains the line
 
     @property
     def _only_types(self):
@@ -114,7 +116,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         return kernel
 
     def _check(self, signature):
-        check(signature, self.__name__, self._source.parameter_names)
+        check_signature(signature, self.__name__, self._source.parameter_names)
 
     def _name_in_scope(self, name):
         return self._source.find_name(name)
@@ -143,7 +145,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     def configure(
         self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0
     ) -> _core.Launcher:
-        """Returns the same as ``kernel[griddim, blockdim, stream, sharedmem]``.
+        """Returns the launcher ``kernel[griddim, blockdim, stream, sharedmem]``.
 
         Parameters
         ----------
@@ -314,7 +316,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         found = self._parsed(signature)
         if (
             self._source.is_typed
-        ):  # the source declares the types, by names that may differ from those in the signature
+        ):  # the source may spell the declared types in another way than the signature
             return self._overload(self._only_types)
         return super()._find(found)
 
@@ -347,7 +349,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         return self._value_of_overloads(signature, lambda overload: overload.max_threads_per_block)
 
     def inspect_lto_ptx(self, signature: Any = None) -> Any:
-        """Returns the same as ``inspect_asm``. In numba, this method returns the PTX after link-time
+        """Returns the PTX, as ``inspect_asm`` does. In numba, this method returns the PTX after link-time
         optimization; numbalite compiles a kernel together with the functions that it calls."""
         return self.inspect_asm(signature)
 
@@ -386,7 +388,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         array."""
         if self.module is None:
             raise TypeError(
-                f"{self.__name__} is written as a body, which cannot define variables of a module"
+                f"{self.__name__} is a function with a body, which cannot define variables of a module"
             )
         return self.module.get_global(name, dtype)
 
@@ -410,14 +412,14 @@ def _unpickle(kind, source, given):
 
 
 class Extensions(list):
-    """The list of a kernel's extensions. Adding the first extension makes the kernel an
+    """The list of a kernel's extensions. Appending the first extension converts the kernel to an
     ExtendedDispatcher."""
 
     def __init__(self, kernel: Dispatcher, extensions: Iterable = ()) -> None:
         super().__init__(extensions)
         self._kernel = kernel
 
-    def _added(self, extensions):
+    def _after_adding(self, extensions):
         extensions = list(extensions)
         for extension in extensions:
             options.check_extension(extension)
@@ -426,19 +428,19 @@ class Extensions(list):
         return extensions
 
     def append(self, extension: Any) -> None:
-        super().extend(self._added([extension]))
+        super().extend(self._after_adding([extension]))
 
     def extend(self, extensions: Iterable) -> None:
-        super().extend(self._added(extensions))
+        super().extend(self._after_adding(extensions))
 
     def insert(self, index: SupportsIndex, extension: Any) -> None:
-        super().insert(index, *self._added([extension]))
+        super().insert(index, *self._after_adding([extension]))
 
     def __iadd__(self, extensions: Iterable) -> Extensions:  # type: ignore[misc]
-        return super().__iadd__(self._added(extensions))
+        return super().__iadd__(self._after_adding(extensions))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        found = self._added(value if isinstance(index, slice) else [value])
+        found = self._after_adding(value if isinstance(index, slice) else [value])
         super().__setitem__(index, found if isinstance(index, slice) else found[0])
 
     def __reduce__(self) -> tuple:
@@ -475,7 +477,7 @@ def _typeof(value):
         return None
 
 
-def _integer(dispatcher, method, name, value):
+def _checked_integer(dispatcher, method, name, value):
     if not hasattr(value, "__index__"):
         raise TypeError(f"{dispatcher.__name__}.{method}: {name} is an integer, not {value!r}")
     return operator.index(value)
@@ -487,15 +489,15 @@ class ForAll:
     def __init__(
         self, dispatcher: Dispatcher, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0
     ) -> None:
-        ntasks = _integer(dispatcher, "forall", "ntasks", ntasks)
+        ntasks = _checked_integer(dispatcher, "forall", "ntasks", ntasks)
         if ntasks < 0:
             raise ValueError(f"Can't create ForAll with negative task count: {ntasks}")
         self.dispatcher = dispatcher
         self.ntasks = ntasks
-        self.thread_per_block = _integer(dispatcher, "forall", "tpb", tpb)
+        self.thread_per_block = _checked_integer(dispatcher, "forall", "tpb", tpb)
         if self.thread_per_block < 0:
             raise ValueError(
-                f"{dispatcher.__name__}.forall: tpb is the threads of a block, not {tpb}"
+                f"{dispatcher.__name__}.forall: tpb is the number of threads per block, not {tpb}"
             )
         self.stream = stream
         self.sharedmem = sharedmem
@@ -519,7 +521,7 @@ class ForAll:
         return f"<{self.dispatcher!r} for all {self.ntasks}>"
 
 
-def check(signature: Signature, name: str, parameters: Sequence[str]) -> None:
+def check_signature(signature: Signature, name: str, parameters: Sequence[str]) -> None:
     """Raises an error if a signature does not match the function: the return type must be void, with one type
     per parameter."""
     if signature.return_type not in (None, types.void):
@@ -542,6 +544,6 @@ def body_kernel(
 ) -> Dispatcher:
     """Returns a Dispatcher for a function with a body; declared signatures are compiled immediately."""
     for signature in given:
-        check(signature, definition.name, definition.parameters)
+        check_signature(signature, definition.name, definition.parameters)
     kind = ExtendedDispatcher if options.extensions else Dispatcher
     return kind(BodySource(definition, options), given, py_func).compile_given()

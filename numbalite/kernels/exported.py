@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numbalite.kernels.devicefunction import DeviceFunction
 
 
-def source(
+def exported_source(
     function: DeviceFunction, signature: Signature, exported: str, options: Options
 ) -> tuple:
     """Returns (Source, return type, function that explains compile errors). ``exported`` is the function's C
@@ -27,23 +27,23 @@ def source(
         check_count(signature, function.definition)
     if options.linked:
         raise NotImplementedError(
-            "cuda.compile links nothing: link= is for kernels that are launched"
+            "cuda.compile does not support link=, which is for launched kernels"
         )
     text, result = _generate_source(function, signature, exported, options)
     fields = options.source_fields()
-    fields["stoppable"] = False  # programs that link this code have no stop flag
+    fields["stoppable"] = False  # not stoppable: programs that link this code have no stop flag
     fields["options"] = ("--relocatable-device-code=true", *fields["options"])
     made = Source(text=text, name=f"{function.name}.cu", describe=False, **fields)
 
-    def explain(problem):
+    def explain_error(problem):
         from numbalite.compilers import hints
 
         definition = function.typed(signature)[0].definition
         refused = definition.capture().refused
         others = device_texts(definition)
-        return hints.explain(problem, function.name, refused, (), definition.cxx, others)
+        return hints.add_hints(problem, function.name, refused, (), definition.cxx, others)
 
-    return made, result, explain
+    return made, result, explain_error
 
 
 def _generate_source(function, signature, exported, options):
@@ -52,22 +52,22 @@ def _generate_source(function, signature, exported, options):
     definition = function.definition
     types_of_call = *signature.args, signature.return_type
     contents = definition.device_contents(function, [types_of_call], options, exported)
-    key, made = translations.find(contents)
+    key, made = translations.find_translation(contents)
     if made is None:
         typed, signature = function.typed(signature)
         made = builder.device_source(typed, exported, signature), signature.return_type
-        translations.keep(key, contents, made, typed.definition.warnings)
+        translations.store_translation(key, contents, made, typed.definition.warnings)
     return made
 
 
-def ptx(function: DeviceFunction, sig: Any) -> str:
+def exported_ptx(function: DeviceFunction, sig: Any) -> str:
     """Returns the PTX as text, compiled with the options of the function's definition."""
     from numbalite.kernels import inspection
 
     signature = signatures.signature(sig, function.definition.scope.get)
     options = function.options or Options(device=True)
-    made, _, explain = source(function, signature, function.name, options)
-    return inspection.ptx(Images(made, explain))
+    made, _, explain = exported_source(function, signature, function.name, options)
+    return inspection.ptx_text(Images(made, explain))
 
 
 def check_count(signature: Signature, definition: Definition) -> None:

@@ -19,7 +19,7 @@ SIZE = struct.calcsize(FORMAT)
 KINDS = {0: None, 1: "index", 2: "assert", 3: "trap", 4: "raise"}
 
 
-class Raised(NamedTuple):
+class RaisedException(NamedTuple):
     """An exception that a kernel with a Python body may raise."""
 
     function: str
@@ -27,11 +27,11 @@ class Raised(NamedTuple):
     args: tuple
 
 
-def _text(field):
+def _field_text(field):
     return field.partition(b"\0")[0].decode("utf-8", "replace")
 
 
-def decode(record: bytes) -> dict:
+def decode_record(record: bytes) -> dict:
     """Returns the fields of the fault record as a dict.
 
     kind: None (no fault), "index", "assert", "trap" or "raise". file (only its end if it is long), line (0:
@@ -42,7 +42,7 @@ def decode(record: bytes) -> dict:
     kind, line, *numbers, name, text, file = struct.unpack_from(FORMAT, record)
     fault = {
         "kind": KINDS.get(kind, "unknown"),
-        "file": _text(file),
+        "file": _field_text(file),
         "line": line,
         "block": tuple(numbers[0:3]),
         "thread": tuple(numbers[3:6]),
@@ -59,15 +59,15 @@ def decode(record: bytes) -> dict:
             extent=extent,
         )
     elif kind in (2, 3, 4):
-        fault.update(condition=_text(text), function=_text(name))
+        fault.update(condition=_field_text(text), function=_field_text(name))
     return fault
 
 
-def message(fault: dict, kernel: str = "") -> str:
+def fault_message(fault: dict, kernel: str = "") -> str:
     """Returns one line of text for users: the fault and the thread, without file and line.
 
-    Uses ``array`` and ``is_part`` of the fault, if present: the array's name, and whether the faulting array
-    is only a part of the named array.
+    The fault may contain ``array``, the array's name, and ``is_part``: whether the faulting array is only a
+    part of the named array.
     """
     if fault["kind"] == "index":
         array = f"'{fault['array']}'" if fault.get("array") else "an array"
@@ -93,12 +93,14 @@ def message(fault: dict, kernel: str = "") -> str:
     return f"{kernel + ': ' if kernel else ''}{what} [{where}{more}]"
 
 
-def exception(fault: dict, exceptions: dict[str, Raised], where: str) -> BaseException | None:
+def fault_exception(
+    fault: dict, exceptions: dict[str, RaisedException], where: str
+) -> BaseException | None:
     """Returns the Python exception for the fault, with numba's text; None if the fault is not an exception.
     ``exceptions`` maps a text or condition to the exception that it identifies."""
     if fault["kind"] not in ("raise", "assert"):
         return None
-    texts = {_text(text.encode()[:_TEXT]): raised for text, raised in exceptions.items()}
+    texts = {_field_text(text.encode()[:_TEXT]): raised for text, raised in exceptions.items()}
     raised = texts.get(fault["condition"])
     if raised is None:
         return None
@@ -124,11 +126,11 @@ def name_array(fault: dict, arguments) -> None:
         return
     best = None
     for argument in arguments:
-        known = argument if len(argument) == 5 else _from_object(*argument)
+        known = argument if len(argument) == 5 else _array_from_interface(*argument)
         if known is None:
             continue
         name, address, shape, strides, itemsize = known
-        low, high = _range(address, shape, strides, itemsize)
+        low, high = _address_range(address, shape, strides, itemsize)
         if not low <= fault["address"] < high:
             continue
         # Arrays may share memory: select the array with the same shape.
@@ -140,16 +142,16 @@ def name_array(fault: dict, arguments) -> None:
         fault["array"], fault["is_part"] = best[1:]
 
 
-def _range(address, shape, strides, itemsize):
+def _address_range(address, shape, strides, itemsize):
     low, high = address, address + max(itemsize, 1)
     if 0 not in shape:
         for n, step in zip(shape, strides, strict=True):
             reach = (n - 1) * step
             low, high = low + min(reach, 0), high + max(reach, 0)
-    return low, high  # an empty array still has an address
+    return low, high  # an empty array has an address, too
 
 
-def _from_object(name, value):
+def _array_from_interface(name, value):
     interface = getattr(value, "__cuda_array_interface__", None)
     if not isinstance(interface, dict):
         return None

@@ -1,4 +1,4 @@
-"""``cuda.declare_device``: declares device functions that are defined in other sources or in compiled code.
+"""Implements ``cuda.declare_device``, which declares device functions of other sources or of compiled code.
 
 Kernels call a generated device function, whose body calls the foreign function with numba's calling
 convention: the first parameter is a pointer to the result, and an array is passed as seven or more values.
@@ -104,8 +104,8 @@ def declare_device(
     signature = signatures.signature(sig)
     if signature.return_type is None:
         raise TypeError(f"Return type must be provided for device declarations: {name}, {sig!r}")
-    parsed = options.parse({"device": True, "link": link}, "cuda.declare_device")
-    _check(name, signature)
+    parsed = options.parse_options({"device": True, "link": link}, "cuda.declare_device")
+    _check_declaration(name, signature)
     declaration, body = _TEXTS[abi](name, signature)
     link = (*parsed.link, consecutive_text(declaration, DECLARATION))
     parsed = parsed.replace(link=link, cooperative=bool(use_cooperative) or None)
@@ -115,7 +115,7 @@ def declare_device(
     return ForeignFunction(definition, (signature,), parsed)
 
 
-def _check(name, signature):
+def _check_declaration(name, signature):
     for t in (signature.return_type, *signature.args):
         is_result = t is signature.return_type
         known = (types.Scalar, types.Pointer) + (() if is_result else (types.Array,))
@@ -129,8 +129,7 @@ def _check(name, signature):
 
 
 def _split_parameter(t, name):
-    """Returns (C++ types, C++ expressions) for one parameter that is split into scalar parameters: their
-    types, and the passed values."""
+    """Returns (C++ types, C++ expressions) of the scalar parameters into which one parameter is split."""
     if not t.is_array:
         is_pointer = isinstance(t, types.Pointer)
         return [t.cxx], [f"foreign_pointer{{{name}}}" if is_pointer else name]
@@ -143,7 +142,7 @@ def _split_parameter(t, name):
     return kinds + ["long long"] * len(axes), values + axes
 
 
-def _call(name, signature, first=()):
+def _call_text(name, signature, first=()):
     kinds, values = [kind for kind, _ in first], [value for _, value in first]
     for i, t in enumerate(signature.args):
         more = _split_parameter(t, f"nl_{i}")
@@ -152,22 +151,22 @@ def _call(name, signature, first=()):
     return ", ".join(kinds), f"::{name}({', '.join(values)})"
 
 
-def _numba(name, signature):
+def _numba_abi_text(name, signature):
     """Returns the C++ text of a function with numba's ABI: int name(R *result, ...), which returns 0."""
     result = signature.return_type
     if result is types.void:
-        kinds, call = _call(name, signature, [("void **", "foreign_pointer{nullptr}")])
+        kinds, call = _call_text(name, signature, [("void **", "foreign_pointer{nullptr}")])
         return f'extern "C" __device__ int {name}({kinds});', f"{call};"
-    kinds, call = _call(name, signature, [(f"{result.cxx} *", "foreign_pointer{&nl_result}")])
+    kinds, call = _call_text(name, signature, [(f"{result.cxx} *", "foreign_pointer{&nl_result}")])
     body = f"{result.cxx} nl_result; {call}; return nl_result;"
     return f'extern "C" __device__ int {name}({kinds});', body
 
 
-def _c(name, signature):
+def _c_abi_text(name, signature):
     result = signature.return_type
-    kinds, call = _call(name, signature)
+    kinds, call = _call_text(name, signature)
     body = f"{call};" if result is types.void else f"return {call};"
     return f'extern "C" __device__ {result.cxx} {name}({kinds});', body
 
 
-_TEXTS = {"numba": _numba, "c": _c}
+_TEXTS = {"numba": _numba_abi_text, "c": _c_abi_text}

@@ -6,7 +6,14 @@ import sys
 from _thread import RLock
 from typing import TYPE_CHECKING, Any
 
-from numbalite.compilers import Source, asserts, compile_source, origin, stoppable, warn_of
+from numbalite.compilers import (
+    Source,
+    asserts,
+    compile_source,
+    image_origin,
+    issue_image_warnings,
+    stoppable,
+)
 from numbalite.errors import CompileError, CudaAPIError
 from numbalite.kernels import fault
 from numbalite.kernels.targets import current_device, image_target, target_of
@@ -39,7 +46,7 @@ class Images:
         self.explain = explain
         self.compiled: dict[Any, Image] = {}  # target -> Image
         self.loaded: dict[Any, Any] = {}  # device -> _core.Module
-        self.reported: set = set()  # the warnings (Slips) that were already issued
+        self.reported: set = set()  # the Slips whose warnings were already issued
         self.others: Callable[[], Iterable[Source]] = tuple
         """Returns the sources of the same function for its other signatures."""
         self.lock = RLock()
@@ -55,8 +62,8 @@ class Images:
             return image
 
     def _compile_first(self, target, again=False):
-        """Returns the Image to load. On the simulator, the image is compiled with the active checks of this
-        thread, which will probably launch the kernel.
+        """Returns the Image to load. On the simulator, the image is compiled with the active checks of the
+        calling thread.
 
         Errors in the source are reported as without checks.
         """
@@ -69,10 +76,10 @@ class Images:
         return self.compile(target, again=again)
 
     def _warn_of_slips(self, image, target):
-        """Issues warnings for the probable mistakes in an image, which a filter may turn into exceptions;
-        returns the image."""
+        """Issues warnings for the probable mistakes in an image, and returns the image. Raises an exception
+        if a warning filter requests exceptions."""
         if image.slips:
-            warn_of(image, target, self.others, self.reported)
+            issue_image_warnings(image, target, self.others, self.reported)
             self.reported.update(image.slips)
         return image
 
@@ -103,23 +110,23 @@ class Images:
             return module
 
     def _load(self, target):
-        """Loads the image. If the driver rejects the image, compiles the source again, once: the cached image
-        may be wrong for this device.
+        """Loads the image. If the driver rejects the image, compiles the source once more, because the cached
+        image may be invalid for this device.
         """
         try:
-            return _module(self.image(target))
+            return _load_module(self.image(target))
         except (ValueError, CudaAPIError) as problem:
             if isinstance(problem, CudaAPIError) and problem.code not in _REFUSED:
                 raise
-            where = origin(self.source, image_target(target, self.source.debug))
+            where = image_origin(self.source, image_target(target, self.source.debug))
             refused = self.compiled.pop(target)
             fresh = self._compile_first(target, again=True)
             if fresh.data == refused.data:
                 raise type(problem)(
-                    *_named_arguments(problem, f"{self.source.name}, from {where}")
+                    *_named_error_arguments(problem, f"{self.source.name}, from {where}")
                 ) from None
         self.compiled[target] = fresh
-        return _module(fresh)
+        return _load_module(fresh)
 
     def _fill(self, module, device):
         """Stores the views of the captured device arrays in the module's variables, with the layout of array<...>."""
@@ -139,15 +146,17 @@ class Images:
                 # raises an error if the device was reset meanwhile
                 array._view((1,), (1,), np.uint8)._read(np.empty(1, np.uint8))
             view = module.variable(lowered[variable], np.int64, None)
-            view.copy_to_device(_view_of(array))
-        module.kept = tuple(self.pointers.values())  # graphs keep modules, not Images
+            view.copy_to_device(_array_fields(array))
+        module.kept = tuple(
+            self.pointers.values()
+        )  # graphs keep references to modules, not to Images
 
     @property
     def is_loaded(self) -> bool:
         return bool(self.loaded)
 
 
-def _module(image):
+def _load_module(image):
     from numbalite import _core
 
     if not image.stop and not image.catches:
@@ -164,7 +173,7 @@ def _warn_workers(device):
         workers.tell_of_sharing(device)
 
 
-def _view_of(array):
+def _array_fields(array):
     """Returns the fields of a C++ array<...> as a NumPy array of int64: address, shape, strides."""
     import numpy as np
 
@@ -178,7 +187,7 @@ def _view_of(array):
     return np.array([interface["data"][0], *shape, *strides], np.uint64).view(np.int64)
 
 
-def _named_arguments(problem, what):
+def _named_error_arguments(problem, what):
     """Returns the arguments of an exception about an image; the message begins with the image's name."""
     if isinstance(problem, CudaAPIError):
         return problem.code, f"{what}: {problem.message}", problem.call

@@ -22,24 +22,24 @@ def gpu_target() -> tuple:
     return ("cuda", *(config.FORCE_CUDA_CC or (9, 0)))
 
 
-def ptx(images) -> str:
+def ptx_text(images) -> str:
     """Returns the PTX of a kernel's or module's Images. On the simulator, NVRTC compiles the PTX for this
     call, if installed."""
     image = images.image(gpu_target())
     return (image.ptx or b"").decode()
 
 
-def sass(images) -> str:
+def sass_text(images) -> str:
     """Returns the machine code of Images, disassembled by a tool of the CUDA toolkit."""
     image = images.image(gpu_target())
     if image.kind != "cubin":
         raise CudaSupportError(
-            "there is no machine code to show: this GPU is newer than NVRTC, which therefore compiled to PTX"
+            "no machine code is available: NVRTC compiled to PTX, because this GPU is newer than NVRTC"
         )
     for name, options in _TOOLS:
         path = disassembler.find_tool(name)
         if path is not None:
-            return disassembler.run(path, options, image.data)
+            return disassembler.run_tool(path, options, image.data)
     raise CudaSupportError(
         "inspect_sass needs nvdisasm or cuobjdump, and neither was found: install the CUDA toolkit, or "
         "pip install nvidia-cuda-nvcc nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm"

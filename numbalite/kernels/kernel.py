@@ -87,7 +87,7 @@ class Kernel:
         image = self.images.image(target_of(device))
         hook = None
         if self.images.source.has_checks:
-            hook = image.lowered[fault.VARIABLE], self._fault
+            hook = image.lowered[fault.VARIABLE], self._raise_fault
         kernel = module.function(
             image.lowered[self.expression], self.name, list(self.parameters), hook
         )
@@ -95,13 +95,13 @@ class Kernel:
             kernel.set_attribute(CARVEOUT, self.options.shared_memory_carveout)
         return kernel
 
-    def _fault(self, record, kernels, arrays):
+    def _raise_fault(self, record, kernels, arrays):
         """Raises KernelError for a fault record, or the exception that the kernel raised.
 
         kernels: names of the kernels that may have written the fault record; arrays: their array arguments
         (fault.name_array).
         """
-        found = fault.decode(record)
+        found = fault.decode_record(record)
         fault.name_array(found, arrays)
         name = " or ".join(dict.fromkeys(kernels))
         where = found["file"]
@@ -109,12 +109,12 @@ class Kernel:
             if where and label.endswith(where):
                 where = label
         line = found["line"] or None
-        raised = fault.exception(found, self.exceptions, where)
+        raised = fault.fault_exception(found, self.exceptions, where)
         if raised is not None:
             raise raised
         place = f"{where}({line}): " if where and line else ""
         raise KernelError(
-            place + fault.message(found, name),
+            place + fault.fault_message(found, name),
             kernel=name,
             block=found["block"],
             thread=found["thread"],
@@ -139,7 +139,7 @@ class Kernel:
     def occupancy(self, block, shared=0) -> int:
         """Returns the number of resident blocks of ``block`` threads (an int or a tuple) per
         multiprocessor."""
-        threads = threads_of(block)
+        threads = block_threads(block)
         if not hasattr(shared, "__index__"):
             raise TypeError(f"shared is bytes of dynamic shared memory, an integer, not {shared!r}")
         return self.load().occupancy(threads, operator.index(shared))
@@ -164,12 +164,12 @@ class Kernel:
     def inspect_asm(self) -> str:
         from numbalite.kernels import inspection
 
-        return inspection.ptx(self.images)
+        return inspection.ptx_text(self.images)
 
     def inspect_sass(self) -> str:
         from numbalite.kernels import inspection
 
-        return inspection.sass(self.images)
+        return inspection.sass_text(self.images)
 
     _repr_html_ = frontend.picture("overload")
 
@@ -177,7 +177,7 @@ class Kernel:
         return f"<compiled kernel {self.name}: {self.signature or self.expression}>"
 
 
-def threads_of(block) -> int:
+def block_threads(block) -> int:
     """Returns the number of threads in a block, from an int or a tuple."""
     dims = block if isinstance(block, (tuple, list)) else (block,)
     if not 1 <= len(dims) <= 3 or not all(hasattr(n, "__index__") for n in dims):

@@ -1,8 +1,8 @@
 """Handles macros of the user's headers with the names of numbalite's types.
 
-A header with ``#define array 3`` would change ``array<float> x`` in the generated text after the header. So
-cuda_src/numbalite gives each type an alternative name, such as nl_array, which generated text uses if a
-header has such a macro.
+A header with ``#define array 3`` would change ``array<float> x`` in the generated text after the header.
+cuda_src/numbalite therefore defines an alternative name for each type, such as nl_array. Generated text uses
+it if a header defines a macro with the type's name.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _DEFINED = re.compile(r"^[ \t]*(?:#|%:)[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 _OPTION = re.compile(r"(?:-D[ ]?|--define-macro=)(\w+)")
 
 
-def defined(texts: Iterable[str], options: Iterable[str] = ()) -> set[str]:
+def defined_macros(texts: Iterable[str], options: Iterable[str] = ()) -> set[str]:
     """Returns the names of the macros that user texts and compiler options define."""
     found = {name for text in texts for name in _DEFINED.findall(text)}
     return found | {match[1] for match in map(_OPTION.match, options) if match}
 
 
-def avoided(text: str, macros: set[str]) -> str:
-    """Returns a generated text in which names that are macros are replaced by alternative names."""
+def avoid_macros(text: str, macros: set[str]) -> str:
+    """Returns generated text with alternative names in place of names that macros redefine."""
     return _OURS.sub(lambda m: f"nl_{m[0]}" if m[0] in macros else m[0], text) if macros else text

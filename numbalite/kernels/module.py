@@ -2,9 +2,9 @@
 
 A module is one Source, compiled with all kernels that are not templates. A template instance is compiled when
 it is requested: together with the other kernels as long as the module is not loaded, alone afterwards. An
-instance compiled alone would have its own copies of the variables. So an instance that may use a __constant__
-or __device__ variable is compiled together with all other kernels once more, and the contents of the
-variables are copied. This raises RuntimeError while arrays over the old variables exist.
+instance compiled alone would have its own copies of the variables. An instance that may use a __constant__ or
+__device__ variable is therefore compiled together with all other kernels, and the contents of the variables
+are copied. The second compilation raises RuntimeError while arrays over the old variables exist.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ class Module:
                 self._find(scanner.base_name(scanner.normalized_expression(name)), self._variables)
                 is not None
             )
-            (instances if is_variable else self._names).append(self._expression(name))
+            (instances if is_variable else self._names).append(self._qualified_expression(name))
         self._lock = RLock()
         self._dispatchers: dict[str, Dispatcher] = {}
         _check_results(kernels, text)
         wanted = [k.name for k in kernels if _can_be_named(k)] if only is None else []
         prepended = (*options.link, before) if before else options.link
         self._whole = builder.unit_source(text, prepended)
-        self._whole += builder.stand_ins([v.name for v in known if v.conditional])
+        self._whole += builder.placeholder_text([v.name for v in known if v.conditional])
         self._images = self._make_images(
             list(dict.fromkeys([*wanted, *self._names])),
             list(dict.fromkeys([*self._keys.values(), *map(self._variable, instances)])),
@@ -89,10 +89,10 @@ class Module:
     def _make_images(self, kernels, variables):
         source = Source(
             text=self._whole,
-            name=builder.file_name(self._label, self._text.label),
+            name=builder.generated_path(self._label, self._text.label),
             kernels=tuple(kernels),
             variables=tuple(variables),
-            users=tuple(map(builder.lines_of, (self._text, *self._options.link))),
+            users=tuple(map(builder.line_range, (self._text, *self._options.link))),
             **self._options.source_fields(),
         )
         return Images(source, self._explain)
@@ -100,7 +100,7 @@ class Module:
     def _explain(self, problem):
         from numbalite.compilers import hints
 
-        return hints.explain(problem, self._label, self._refused, (), self._text)
+        return hints.add_hints(problem, self._label, self._refused, (), self._text)
 
     # --- kernels
 
@@ -127,10 +127,10 @@ class Module:
     def __getitem__(self, name: str) -> Dispatcher:
         if not isinstance(name, str):
             raise TypeError(f"select a module's kernel by its name, not by {name!r}")
-        expression = self._expression(name)
+        expression = self._qualified_expression(name)
         kernel = self._dispatchers.get(expression)
         if kernel is None:
-            scanned = self._scanned(expression)
+            scanned = self._scanned_kernel(expression)
             if scanned is not None and scanned.template and "<" not in expression:
                 raise KeyError(
                     f"{name} is a template: select an instance, such as {name + '<float>'!r}"
@@ -139,7 +139,7 @@ class Module:
                 raise KeyError(f"{name} is overloaded: select one of {', '.join(overloads)}")
             try:
                 if scanned is not None or self._may_exist(expression):
-                    self._include(expression)
+                    self._include_kernel(expression)
                     scanned = True
             except CompileError:
                 if scanned is not None or self._is_mentioned(expression):
@@ -165,7 +165,7 @@ class Module:
         """Returns the list of name expressions of the overloaded kernels with this name."""
         return [full for full in self._kernels if "(" in full and _matches_name(full, name)]
 
-    def _expression(self, name):
+    def _qualified_expression(self, name):
         """Returns the name expression with its namespaces, in its canonical spelling."""
         expression = scanner.normalized_expression(name)
         if known := self._find(expression, self._kernels):
@@ -173,7 +173,7 @@ class Module:
         base = scanner.base_name(expression)
         return (self._find(base, self._kernels) or base) + expression[len(base) :]
 
-    def _scanned(self, expression):
+    def _scanned_kernel(self, expression):
         base = scanner.base_name(expression)
         found = self._kernels.get(expression)
         return found or self._kernels.get(self._find(base, self._kernels) or base)
@@ -188,7 +188,7 @@ class Module:
         texts = (self._text, *self._options.link)
         return any(re.search(rf"\b{word}\b", text.value) for text in texts)
 
-    def _include(self, expression):
+    def _include_kernel(self, expression):
         """Ensures that the images contain the kernel."""
         if expression in self._images.source.kernels or expression in self._late:
             return
@@ -196,10 +196,11 @@ class Module:
             known = self._images.source.kernels
             if not self._images.is_loaded:
                 images = self._make_images([*known, expression], self._variable_names())
-                images.image()  # an error in the name expression leaves the module unchanged
+                # Compile first, so that an error in the name expression leaves the module unchanged
+                images.image()
                 self._images = images
             elif self._may_use_variables(expression):
-                self._compile_anew(expression, kernels=[expression])
+                self._recompile(expression, kernels=[expression])
             else:
                 images = self._make_images([expression], [])
                 images.image()
@@ -219,25 +220,24 @@ class Module:
         named = scanner.reachable_names("\n".join([text, *headers.values()]), kernel)
         return any(named.count(name.rpartition("::")[2]) > 1 for name in self._variables)
 
-    def _compile_anew(self, expression, kernels=(), variables=()):
-        """Replaces the loaded source by one with more kernels, and copies the contents of the variables."""
+    def _recompile(self, expression, kernels=(), variables=()):
+        """Replaces the loaded image by an image with more kernels, and copies the contents of the
+        variables."""
         templates = [v.name for v in self._variables.values() if v.template]
         if templates and self._loaded_kernels():
-            self._refuse_late(expression, f"instances of {', '.join(templates)}")
+            self._refuse_late_instance(expression, f"instances of {', '.join(templates)}")
         old, names = self._images, self._variable_names()
         images = self._make_images([*old.source.kernels, *kernels], [*names, *variables])
         images.image()
         with old.lock:
             loaded = {n: m for n, m in old.loaded.items() if m.alive}
-            if any(map(self._is_held, loaded.values())):
+            if any(map(self._is_referenced, loaded.values())):
                 raise RuntimeError(
                     f"{self._label}: {expression} may use the variables "
-                    f"{', '.join(self._variables)}, and arrays over them or graphs with kernels of this "
-                    "module exist already, which would not see its copies; drop them first, or name it "
-                    f"when the module is made: cuda.module(..., names=[{expression!r}])"
+                    f"{', '.join(self._variables)}, and arrays over these variables or graphs with kernels of this module exist already; delete them first, or name the instance in cuda.module(..., names=[{expression!r}])"
                 )
             for device, module in loaded.items():
-                _take_variables_over(old, module, images, device, names)
+                _copy_variables(old, module, images, device, names)
             self._images = images
             for kernel in self._dispatchers.values():
                 kernel._clear()
@@ -246,7 +246,7 @@ class Module:
         overloads = (o for d in self._dispatchers.values() for o in d.overloads.values())
         return [kernel for overload in overloads for kernel in overload.loaded]
 
-    def _is_held(self, module):
+    def _is_referenced(self, module):
         """Returns whether anything other than kernels of this module uses a _core.Module."""
         kernels = [k for k in self._loaded_kernels() if k.module is module]
         from numbalite import _core
@@ -328,9 +328,9 @@ class Module:
         """Ensures that the images contain the template instance."""
         with self._lock:
             if self._loaded_kernels():
-                self._refuse_late(expression, expression)
+                self._refuse_late_instance(expression, expression)
             try:
-                self._compile_anew(expression, variables=[expression])
+                self._recompile(expression, variables=[expression])
             except CompileError:
                 variable = self._variables.get(expression)
                 if variable is None or not variable.conditional:
@@ -340,11 +340,10 @@ class Module:
     def _missing_variable(self, name):
         return KeyError(f"{self!r} has no variable {name!r}: the condition of its #if is false")
 
-    def _refuse_late(self, expression, lost):
+    def _refuse_late_instance(self, expression, lost):
         raise RuntimeError(
             f"{self._label}: {expression} is requested after the first launch, and the values that kernels have "
-            f"written to {lost} would be lost: name it when the module is made, "
-            f"cuda.module(..., names=[{expression!r}])"
+            f"written to {lost} would be lost: name the instance in cuda.module(..., names=[{expression!r}])"
         )
 
     # --- other members
@@ -357,13 +356,13 @@ class Module:
         """Returns the PTX."""
         from numbalite.kernels import inspection
 
-        return inspection.ptx(self._images)
+        return inspection.ptx_text(self._images)
 
     def inspect_sass(self) -> str:
         """Returns the disassembled machine code; requires nvdisasm or cuobjdump."""
         from numbalite.kernels import inspection
 
-        return inspection.sass(self._images)
+        return inspection.sass_text(self._images)
 
     def _list_kernels(self):
         shown = [f"{n}<...>" if k.template else n for n, k in self._kernels.items()]
@@ -397,18 +396,18 @@ class Module:
         return _unpickle, (tuple(self._text), self._options, names, self._label, before)
 
 
-def device_part(text: linemap.Text, options: Options, names: Iterable[str]) -> tuple:
+def device_code(text: linemap.Text, options: Options, names: Iterable[str]) -> tuple:
     """Returns (text, options, removed code) of a file of a CUDA project, with its host code removed."""
     from numbalite.kernels import project
 
     folder = os.path.dirname(os.path.abspath(text.label))
     known = [name for name, _ in options.headers]
-    found = project.device_part(text, folder, options.options, names, known)
+    found = project.device_code(text, folder, options.options, names, known)
     options = options.replace(headers=(*options.headers, *found.headers))
     return found.text, options, found.left_out
 
 
-def _take_variables_over(old, module, images, device, names):
+def _copy_variables(old, module, images, device, names):
     """Loads new images on a device, and copies the contents of the variables from a module of the old
     images."""
     with devices.gpus[device]:
@@ -446,7 +445,7 @@ def _check_results(kernels, text):
 
 
 def _can_be_named(kernel):
-    """Returns whether a kernel's name alone identifies the kernel, wherever the source is."""
+    """Returns whether a kernel's name alone identifies the kernel, without the source."""
     return not (kernel.template or kernel.conditional or _has_types_of_namespace(kernel.name))
 
 
@@ -468,7 +467,7 @@ class ModuleSource:
         self.module = module
         self.expression = expression
         self.options = module._options
-        scanned = module._scanned(expression)
+        scanned = module._scanned_kernel(expression)
         self._scanned_names = scanned.parameters if scanned else None
         self.name = expression
         self.qualname = expression
@@ -480,7 +479,7 @@ class ModuleSource:
         self.cooperative = declared
         self._is_compiled = rows is None
         if rows is None:
-            rows = self._rows(module._images_of(expression).image())
+            rows = self._parameter_rows(module._images_of(expression).image())
         self.rows = rows
         self.parameter_names = [row.name for row in self.rows]
         self.args = tuple(parameters.type_of(row) for row in self.rows)
@@ -488,7 +487,7 @@ class ModuleSource:
     def find_name(self, name: str) -> None:
         return None
 
-    def _rows(self, image):
+    def _parameter_rows(self, image):
         """Returns the list of Parameters: types from the compiled code, names from the text."""
         rows = describe.parameters(image.descriptions[self.expression])
         names = self._scanned_names
@@ -496,9 +495,9 @@ class ModuleSource:
             names = ("",) * len(rows)
         return [row.named(n or f"arg{i}") for i, (row, n) in enumerate(zip(rows, names))]
 
-    def _rows_now(self, image):
+    def _current_rows(self, image):
         """Returns the Parameters of an unpickled kernel."""
-        rows = self._rows(image)
+        rows = self._parameter_rows(image)
         if [row.ctype for row in rows] != [row.ctype for row in self.rows]:
             listed = [", ".join(row.ctype for row in each) for each in (rows, self.rows)]
             raise TypeError(
@@ -510,8 +509,9 @@ class ModuleSource:
     def kernel(self, args: tuple) -> Kernel:
         module, expression = self.module, self.expression
         return Kernel(
-            lambda: module._images_of(expression),  # a function, because the images change if the module gets more kernels
-            expression, self.name, self.rows if self._is_compiled else self._rows_now,
+            # A function, because a module with more kernels has other images
+            lambda: module._images_of(expression),
+            expression, self.name, self.rows if self._is_compiled else self._current_rows,
             self.options.replace(cooperative=self.cooperative), types.Signature(types.void, args),
             [module._text.label],
         )  # fmt: skip
@@ -563,7 +563,7 @@ _FILE_NAME = re.compile(r"[^\n;{}()<>\"]+\.(cu|cuh|cpp|cxx|hpp|hxx|ptx|cubin|fat
 """A line that is not a declaration and ends like a file name."""
 
 
-def text_of(code: Any, name: str, frame: Any) -> linemap.Text:
+def source_text(code: Any, name: str, frame: Any) -> linemap.Text:
     """Returns the Text of a source given as a string, or as the path of a file."""
     if isinstance(code, os.PathLike):
         path = os.fspath(code)
@@ -573,6 +573,6 @@ def text_of(code: Any, name: str, frame: Any) -> linemap.Text:
     if _FILE_NAME.fullmatch(code):
         file = code.strip()
         raise ValueError(
-            f"{file!r} is the name of a file, not a source: pass pathlib.Path({file!r}) to read the file"
+            f"{file!r} is a file name, not a source: pass pathlib.Path({file!r}) to read the file"
         )
     return linemap.source_text(code, name, frame)

@@ -1,4 +1,4 @@
-"""The options of cuda.jit and cuda.module, checked and converted for compilation."""
+"""Checks the options of cuda.jit and cuda.module, and converts them for compilation."""
 
 from __future__ import annotations
 
@@ -47,8 +47,7 @@ _SOURCES = (".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".c", ".cc", ".cpp", ".
 
 
 class Options(NamedTuple):
-    """Returns all options of a kernel with their defaults; names and meanings of numba's options are those of
-    numba."""
+    """All options of a kernel. Options of numba have numba's names and meanings."""
 
     device: bool = False
     inline: object = "never"
@@ -93,7 +92,7 @@ class Options(NamedTuple):
         return self.debug or self.boundscheck
 
 
-def parse(given: dict, what: str = "cuda.jit") -> Options:
+def parse_options(given: dict, what: str = "cuda.jit") -> Options:
     """Returns options from keyword arguments. An invalid option raises TypeError or ValueError."""
     allowed = tuple(_PARSERS)
     for name in given:
@@ -104,7 +103,7 @@ def parse(given: dict, what: str = "cuda.jit") -> Options:
         if name not in allowed:
             raise TypeError(f"{what}() has no option {name!r}{_suggest_option(name, allowed)}")
     values = {name: _PARSERS[name](name, value) for name, value in given.items()}
-    _defaults(values, given)
+    _default_options(values, given)
     pieces = values.get("link", ())
     values["link"] = tuple(piece for piece in pieces if isinstance(piece, Text))
     values["linked"] = tuple(piece for piece in pieces if not isinstance(piece, Text))
@@ -113,7 +112,7 @@ def parse(given: dict, what: str = "cuda.jit") -> Options:
     return options
 
 
-def changed(options: Options, given: dict) -> Options:
+def changed_options(options: Options, given: dict) -> Options:
     """Returns a copy of options with other values, which are checked like those of cuda.jit."""
     return options.replace(**{name: _PARSERS[name](name, value) for name, value in given.items()})
 
@@ -141,7 +140,7 @@ def _suggest_option(name, allowed):
     return f"; did you mean {guess}=?" if guess else f"; it has {', '.join(sorted(allowed))}"
 
 
-def _defaults(values, given):
+def _default_options(values, given):
     if given.get("debug") is None and given.get("boundscheck") is None:
         values["debug"] = bool(config.CUDA_DEBUGINFO)
     if given.get("opt") is None:
@@ -166,14 +165,14 @@ def _check_combination(options, given):
         )
     if options.device and (options.launch_bounds or options.cooperative or options.cluster):
         raise TypeError(
-            "launch_bounds, cooperative and cluster are for kernels, not for device=True"
+            "launch_bounds, cooperative and cluster are options of kernels, not of device functions"
         )
 
 
 # --- option -> parser of its value -----------------------------------------------------------------
 
 
-def _flag(name, value):
+def _parse_flag(name, value):
     if value is None:
         return False
     if not isinstance(value, (bool, int)) and type(value).__name__ != "bool":
@@ -181,19 +180,19 @@ def _flag(name, value):
     return bool(value)
 
 
-def _fastmath(name, value):
+def _parse_fastmath(name, value):
     if isinstance(value, (set, frozenset, dict, list, tuple)):  # numba: LLVM's flags
         return bool(value)
-    return _flag(name, value)
+    return _parse_flag(name, value)
 
 
-def _inline(name, value):
+def _parse_inline(name, value):
     if value not in ("always", "never", True, False) and not callable(value):
         raise ValueError(f"inline is 'always' or 'never', not {value!r}")
     return "always" if value in ("always", True) else "never"
 
 
-def _opt(name, value):
+def _parse_opt(name, value):
     if value is None or isinstance(value, bool):
         return True if value is None else value
     if isinstance(value, int) and 0 <= value <= 3:
@@ -201,19 +200,17 @@ def _opt(name, value):
     raise ValueError(f"opt is True, False or 0 to 3, not {value!r}")
 
 
-def _launch_bounds(name, value):
+def _parse_launch_bounds(name, value):
     if value is None:
         return ()
     bounds = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if len(bounds) > 3:
         raise ValueError(
-            f"Got {len(bounds)} launch bounds: they are the most threads of a block, the fewest blocks of "
-            f"a multiprocessor and the most blocks of a cluster, not {value!r}"
+            f"Got {len(bounds)} launch bounds: they are the maximum threads per block, the minimum blocks per multiprocessor and the maximum blocks per cluster, not {value!r}"
         )
     if not bounds or any(not hasattr(b, "__index__") or isinstance(b, bool) for b in bounds):
         raise TypeError(
-            "launch_bounds is the most threads of a block, or (threads, fewest blocks of a "
-            f"multiprocessor, most blocks of a cluster), not {value!r}"
+            f"launch_bounds is the maximum threads per block, or (threads, minimum blocks per multiprocessor, maximum blocks per cluster), not {value!r}"
         )
     bounds = tuple(operator.index(b) for b in bounds)
     if any(b < 1 for b in bounds):
@@ -221,7 +218,7 @@ def _launch_bounds(name, value):
     return bounds
 
 
-def _carveout(name, value):
+def _parse_carveout(name, value):
     if value is None:
         return None
     if isinstance(value, str):
@@ -240,7 +237,7 @@ def _carveout(name, value):
     return operator.index(value)
 
 
-def _max_registers(name, value):
+def _parse_max_registers(name, value):
     if value is None:
         return None
     if isinstance(value, bool) or not hasattr(value, "__index__"):
@@ -250,7 +247,7 @@ def _max_registers(name, value):
     return operator.index(value)
 
 
-def _strings(name, value):
+def _parse_strings(name, value):
     if value is None:
         return ()
     if isinstance(value, str):
@@ -262,7 +259,7 @@ def _strings(name, value):
     return values
 
 
-def _std(name, value):
+def _parse_std(name, value):
     if value is None:
         return "c++17"
     text = f"c++{value}" if isinstance(value, int) else value
@@ -271,11 +268,11 @@ def _std(name, value):
     return text
 
 
-def _cooperative(name, value):
-    return None if value is None else _flag(name, value)
+def _parse_cooperative(name, value):
+    return None if value is None else _parse_flag(name, value)
 
 
-def _cluster(name, value):
+def _parse_cluster(name, value):
     if value is None:
         return None
     dims = tuple(value) if isinstance(value, (tuple, list)) else (value,)
@@ -289,7 +286,7 @@ def _cluster(name, value):
     return dims + (1,) * (3 - len(dims))
 
 
-def _headers(name, value):
+def _parse_headers(name, value):
     if value is None:
         return ()
     if not hasattr(value, "items"):
@@ -314,7 +311,7 @@ def check_extension(extension):
         raise TypeError(f"an extension has a method prepare_args; {extension!r} has none")
 
 
-def _extensions(name, value):
+def _parse_extensions(name, value):
     extensions = tuple(value or ())
     for extension in extensions:
         check_extension(extension)
@@ -327,14 +324,14 @@ _CLASSES = {"PTXSource": "ptx", "Cubin": "cubin", "Fatbin": "fatbin", "Archive":
             "Object": "object", "LTOIR": "ltoir"}  # fmt: skip
 
 
-def _doc(name, value):
+def _parse_doc(name, value):
     if value is not None and not isinstance(value, str):
         raise TypeError(f"doc is the text of __doc__, not {value!r}")
     return value
 
 
-def _link(name, value):
-    """Texts of sources, and linking.Binary of compiled code."""
+def _parse_link(name, value):
+    """Returns a Text for each source, and a linking.Binary for compiled code."""
     if isinstance(value, (set, frozenset)):
         value = sorted(value, key=lambda item: str(getattr(item, "name", item)))
     elif isinstance(value, (Text, Binary)) or not isinstance(value, (list, tuple)):
@@ -367,10 +364,10 @@ def _linked_code(item):
 
 
 _PARSERS = {
-    "device": _flag, "inline": _inline, "forceinline": _flag, "link": _link, "debug": _flag,
-    "opt": _opt, "lineinfo": _flag, "cache": _flag, "launch_bounds": _launch_bounds,
-    "lto": lambda name, value: value, "shared_memory_carveout": _carveout, "fastmath": _fastmath,
-    "max_registers": _max_registers, "extensions": _extensions, "options": _strings, "std": _std,
-    "doc": _doc, "cooperative": _cooperative, "cluster": _cluster, "headers": _headers, "boundscheck": _flag,
-    "stoppable": _flag,
+    "device": _parse_flag, "inline": _parse_inline, "forceinline": _parse_flag, "link": _parse_link, "debug": _parse_flag,
+    "opt": _parse_opt, "lineinfo": _parse_flag, "cache": _parse_flag, "launch_bounds": _parse_launch_bounds,
+    "lto": lambda name, value: value, "shared_memory_carveout": _parse_carveout, "fastmath": _parse_fastmath,
+    "max_registers": _parse_max_registers, "extensions": _parse_extensions, "options": _parse_strings, "std": _parse_std,
+    "doc": _parse_doc, "cooperative": _parse_cooperative, "cluster": _parse_cluster, "headers": _parse_headers, "boundscheck": _parse_flag,
+    "stoppable": _parse_flag,
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """Prepares a file of a CUDA project for kernel compilers: removes its host code.
 
-`device_part` reads the file and the headers of the project that it includes, removes host code
+`device_code` reads the file and the headers of the project that it includes, removes host code
 (cxx/hostcode.py), and returns the rest: the file's text, its headers as texts in memory, and a list
 of the removed lines.
 #include lines are removed if their header belongs to the host's library or to libraries for the CPU, or does
@@ -39,7 +39,7 @@ _READ_BY_NVCC = (
         re.compile(r"\bcuda(?:GridDependencySynchronize|TriggerProgrammaticLaunchCompletion)\b"),
     ),
 )
-# Names that headers of other libraries, such as PyTorch's, declare; these headers are removed.
+# Names that removed headers of other libraries, such as PyTorch's, declare.
 _BROUGHT = (
     ("cuda_fp16.h", re.compile(r"\b(?:__)?half2?\b")),
     ("cuda_bf16.h", re.compile(r"\b(?:__)?nv_bfloat162?\b")),
@@ -63,7 +63,7 @@ class _Header:
         self.name = ""
 
 
-def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Project:
+def device_code(text: Text, folder: str, options=(), names=(), given=()) -> Project:
     """Removes host code from a file in `folder`. `given` contains the names of headers in memory.
 
     A file without host code whose headers are all available stays unchanged.
@@ -72,7 +72,7 @@ def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Proj
     before = _implicit_declarations("\n".join(header.file.text for header in reader.headers))
     if not reader.has_host_code:
         return Project(_prepend_lines(before, text), (), ())
-    chosen = hostcode.declarations_to_compile([h.file for h in reader.headers], _names(names))
+    chosen = hostcode.declarations_to_compile([h.file for h in reader.headers], _plain_names(names))
     made, left_out = [], []
     for number, header in enumerate(reader.headers):
         value, dropped = hostcode.blank_other_declarations(header.file, chosen[number])
@@ -90,17 +90,17 @@ def device_part(text: Text, folder: str, options=(), names=(), given=()) -> Proj
         (header.name, f'#line 1 "{quote_label(header.path)}"\n{value}')
         for header, value in zip(reader.headers[1:], made[1:], strict=True)
     ]
-    if _CUB in whole and not headers.find(_CUB, reader.users):
-        inner.append((_CUB, _parts_of_cub(whole)))
+    if _CUB in whole and not headers.find_header(_CUB, reader.users):
+        inner.append((_CUB, _cub_headers(whole)))
     return Project(main, tuple(inner), tuple(left_out))
 
 
-def _names(expressions):
+def _plain_names(expressions):
     return [name for expression in expressions for name in re.findall(r"\w+", expression)]
 
 
 def _implicit_declarations(text):
-    """Returns declarations that nvcc's implicit headers contain, for the names that occur in the text."""
+    """Returns the declarations of nvcc's implicit headers for the names that the text uses."""
     used = set(re.findall(r"\b(?:uint|ushort|ulong)\b", text))
     lines = [f"#include <{name}>" for name, mentioned in _READ_BY_NVCC if mentioned.search(text)]
     return [*lines, *(_NAMES_OF_NVCC[name] for name in sorted(used))]
@@ -116,8 +116,8 @@ def _prepend_lines(before, text):
     return Text("\n".join([*before, text.value]), text.label, lines)
 
 
-def _parts_of_cub(text):
-    """Replaces <cub/cub.cuh> by those of its headers that are used and that kernels can include."""
+def _cub_headers(text):
+    """Replaces <cub/cub.cuh> by the used CUB headers that kernels can include."""
     found = set()
     for group, name, thread, what in _OF_CUB.findall(text):
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name or what).lower()
@@ -128,7 +128,7 @@ def _parts_of_cub(text):
 
 def _is_available_header(name):
     own = os.path.join(headers.cuda_src(), "sim", "include")
-    return headers.find(name, [own, *toolkit.include_directories()]) is not None
+    return headers.find_header(name, [own, *toolkit.include_directories()]) is not None
 
 
 class _Reader:
@@ -141,9 +141,9 @@ class _Reader:
         self.headers = [_Header(os.path.join(folder, ""), text)]
         self.known = {}
         self.has_missing = (
-            False  # whether an #include refers to a header that no kernel compiler has
+            False  # whether an #include refers to a header that kernel compilers lack
         )
-        self._follow(text, folder)
+        self._read_includes(text, folder)
         files = hostcode.remove_host_members(header.file for header in self.headers)
         for header, file in zip(self.headers, files, strict=True):
             header.file = file
@@ -158,13 +158,13 @@ class _Reader:
             for file in files
         )
 
-    def _follow(self, text, folder):
+    def _read_includes(self, text, folder):
         for token in scanner.tokenize(text):
             if token.kind != "directive" or scanner.directive_word(token.text) != "include":
                 continue
-            for name, quoted in headers.includes(token.text):
-                path = self._find(name, quoted, folder)
-                self.has_missing |= path is None and bool(name) and not self._is_there(name)
+            for name, quoted in headers.included_names(token.text):
+                path = self._find_header(name, quoted, folder)
+                self.has_missing |= path is None and bool(name) and not self._has_header(name)
                 self.has_missing |= name == _CUB
                 real = path and os.path.realpath(path)
                 if real and real not in self.known:
@@ -172,17 +172,17 @@ class _Reader:
                     header = self.known[real] = _Header(path, inside)
                     header.name = f"project/{len(self.headers)}/{os.path.basename(path)}"
                     self.headers.append(header)
-                    self._follow(inside, os.path.dirname(path))
+                    self._read_includes(inside, os.path.dirname(path))
 
-    def _find(self, name, quoted, folder):
+    def _find_header(self, name, quoted, folder):
         """Returns the path of the project's file to which an #include refers, or None."""
-        if not name or name in self.given or name in headers.in_memory():
+        if not name or name in self.given or name in headers.memory_headers():
             return None
-        return headers.find(name, [folder, *self.users] if quoted else self.users)
+        return headers.find_header(name, [folder, *self.users] if quoted else self.users)
 
     def with_includes(self, text, path):
-        """Returns the text with #include lines for its headers in memory, without #include lines of headers
-        that only host compilers have."""
+        """Adds #include lines for headers in memory, and removes those of headers that only host compilers
+        have."""
         folder, out, at = os.path.dirname(path), [], 0
         for token in scanner.tokenize(text):
             if token.kind == "directive" and scanner.directive_word(token.text) == "include":
@@ -195,17 +195,17 @@ class _Reader:
         return "".join([*out, text[at:]])
 
     def _include(self, line, folder):
-        for name, quoted in headers.includes(line):
-            path = self._find(name, quoted, folder)
+        for name, quoted in headers.included_names(line):
+            path = self._find_header(name, quoted, folder)
             if path is not None:
                 return f'#include "{self.known[os.path.realpath(path)].name}"'
-            if name and not self._is_there(name):
+            if name and not self._has_header(name):
                 return ""
         return line
 
-    def _is_there(self, name):
+    def _has_header(self, name):
         """Returns whether a kernel compiler has this header."""
-        if name in self.given or name in headers.in_memory():
+        if name in self.given or name in headers.memory_headers():
             return True
         if toolkit.is_for_host_code(name) or toolkit.is_for_nvcc(name):
             return False

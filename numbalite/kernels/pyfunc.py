@@ -1,7 +1,8 @@
-"""PyFunc, the ``py_func`` of a compiled function with a C++ body.
+"""Defines PyFunc, the ``py_func`` of a compiled function with a C++ body.
 
 In numba, py_func is the Python function, which runs without a GPU. A Python function whose body is a string
-of C++ would return None without an effect. So calling a PyFunc raises an error that explains the reason.
+of C++ would return None without an effect. Calling a PyFunc therefore raises an error that explains the
+reason.
 """
 
 from __future__ import annotations
@@ -25,9 +26,7 @@ class PyFunc:
         return getattr(self.__wrapped__, name)
 
     def __call__(self, *args, **kwargs):
-        raise TypeError(
-            f"{self.__name__} is C++ in a string, so there is nothing to call in Python: {self._remedy}"
-        )
+        raise TypeError(f"{self.__name__} has a C++ body, which Python cannot call: {self._remedy}")
 
     def __eq__(self, other):
         return unwrap(self) is unwrap(other)
@@ -43,9 +42,9 @@ CALL = "call it in a kernel"
 LAUNCH = "launch it, without a GPU on the simulator (NUMBALITE_DRIVER=sim)"
 
 
-def callable_of(function, name, is_python=False):
-    """Returns the same as `of`, for functions that are called, not launched. Returns None if there is no
-    Python function."""
+def callable_pyfunc(function, name, is_python=False):
+    """Like `get_pyfunc`, for functions that are called, not launched. Returns None without a Python
+    function."""
     return function and get_pyfunc(function, name, is_python, f"call {name} itself")
 
 
@@ -61,5 +60,5 @@ def get_pyfunc(function, name, is_python=False, remedy=LAUNCH):
 
 
 def unwrap(function):
-    """Returns the Python function itself: the wrapped function of a PyFunc, any other function unchanged."""
+    """Returns the wrapped function of a PyFunc; any other function is returned unchanged."""
     return function.__wrapped__ if isinstance(function, PyFunc) else function

@@ -16,11 +16,11 @@ MAX_RESULTS = 8  # items of numbalite's tuple
 RESULTS = '#include "numbalite/results.cuh"\n'
 
 
-def results(call, types, attribute="") -> str:
+def results_source(call, types, attribute="") -> str:
     """Returns a function `nl_results` whose parameters are pointers to the result types; the C++ type nl_all
     is the result type of `call`."""
     pointers = ", ".join(f"{t} *" for t in types)
-    return templates.fill("results", call=call, pointers=pointers, attribute=attribute)
+    return templates.fill_template("results", call=call, pointers=pointers, attribute=attribute)
 
 
 def result_types(function: DeviceFunction, arg_types, target) -> tuple:
@@ -36,13 +36,15 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
         (instance,) = function.definition.instances(function)
         return _result_types(function, instance.result, arg_types)
     builder = Builder(function.name, f"the results of {function!r}")
-    builder.use_types(*arg_types)
+    builder.add_types(*arg_types)
     builder.names.add("tuple")
     namespace = builder.add_function(function)
     values = ", ".join(f"*({t.cxx} *)0" for t in arg_types)
     builder.ahead.append(RESULTS)
     wanted = [f"nl_result_of<nl_all, {i}>" for i in range(MAX_RESULTS)]
-    builder.write_own(results(_call(function, namespace, values), wanted, "__global__"))
+    builder.write_generated(
+        results_source(_call_text(function, namespace, values), wanted, "__global__")
+    )
     image = _compile(function, builder, target, arg_types)
     from numbalite.types import describe
 
@@ -58,11 +60,11 @@ def _result_types(function, result, arg_types):
     found = result.types if isinstance(result, types.Tuple) else (result,)
     for t in found:
         if not isinstance(t, (types.Scalar, types.Void)):
-            raise _no_number(function, t, arg_types)
+            raise _not_a_number_error(function, t, arg_types)
     return tuple(t for t in found if t is not types.void)
 
 
-def _no_number(function, what, arg_types):
+def _not_a_number_error(function, what, arg_types):
     return TypeError(
         f"{function.name} returns {what} for ({', '.join(map(str, arg_types))}): that is no number "
         "that an array can hold"
@@ -70,11 +72,11 @@ def _no_number(function, what, arg_types):
 
 
 def result_type(function: DeviceFunction, row, arg_types):
-    """Returns the result type from the description of a parameter that points to it; raises TypeError if
-    it is not a number."""
+    """Returns the result type from the description of a parameter that points to it; raises TypeError for a
+    type that is not a number."""
     ctype = row.ctype.removesuffix("*").rstrip()
     if not row.dtype or ctype.endswith("*"):
-        raise _no_number(function, ctype, arg_types)
+        raise _not_a_number_error(function, ctype, arg_types)
     return types.scalar(row.dtype)
 
 
@@ -85,23 +87,22 @@ def _compile(function, builder, target, arg_types):
         return compile_source(source, target)
     except CompileError as problem:
         title = f"{function.name}({', '.join(map(str, arg_types))})"
-        explained = explainer(function, title, builder.refused)(problem)
+        explained = error_explainer(function, title, builder.refused)(problem)
     raise explained
 
 
-def _call(function, namespace, arguments):
+def _call_text(function, namespace, arguments):
     return f"{namespace}::{function.cxx_name}({arguments})"
 
 
-def explainer(function: DeviceFunction, title: str = "", refused=None):
-    """Returns a function that converts a CompileError about generated code around the function to an error
-    about the user's code. ``refused`` is the Builder's attribute: names of the Python scope that could not be
-    captured."""
+def error_explainer(function: DeviceFunction, title: str = "", refused=None):
+    """Returns a function that converts a CompileError in generated code to an error about the user's
+    function. ``refused`` is the Builder's attribute: names of the Python scope that could not be captured."""
 
-    def explain(problem):
+    def explain_error(problem):
         definition = function.definition
         names = definition.capture().refused if refused is None else refused
         others = device_texts(definition)
-        return hints.explain(problem, title or function.name, names, (), definition.cxx, others)
+        return hints.add_hints(problem, title or function.name, names, (), definition.cxx, others)
 
-    return explain
+    return explain_error

@@ -1,6 +1,6 @@
-"""The source of a kernel as the user wrote it. Each Dispatcher has a source object, which creates a Kernel
-for each list of argument types. BodySource is for functions whose body is the source text. ModuleSource, in
-module.py, is for kernels of a module."""
+"""Defines the source of a kernel as the user wrote it. Each Dispatcher has a source object, which creates a
+Kernel for each list of argument types. BodySource represents a function whose body is the source text.
+ModuleSource (module.py) represents a kernel of a module."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numbalite.types import Array, Signature, parameters
 
 
 class BodySource:
-    """The source of a kernel that is a function with a body; creates one kernel for each list of argument
+    """The source of a kernel that is a function with a body. Creates one Kernel for each list of argument
     types."""
 
     is_typed = False
@@ -44,54 +44,54 @@ class BodySource:
         """Returns the kernel for these argument types, not yet compiled. A Python body whose translation is
         in the disk cache is not translated again."""
         contents = self.definition.contents(args, self.options)
-        key, found = translations.find(contents)
+        key, found = translations.find_translation(contents)
         if found is not None:
-            return self._kernel_of(found, args)
+            return self._kernel_of_translation(found, args)
         definition, builder, found = self._translate(args)
         if not builder.pointers:
-            translations.keep(key, contents, found, definition.warnings)
-        return self._kernel_of(found, args, (definition, builder))
+            translations.store_translation(key, contents, found, definition.warnings)
+        return self._kernel_of_translation(found, args, (definition, builder))
 
     def _translate(self, args):
         """Returns (the Definition in C++, the Builder, the Translated) for these argument types."""
         options = self.options
         definition = self.definition.typed(args, options.debug and not options.fastmath)
-        signature = Signature(types.void, self._declared(args, definition.read_only))
+        signature = Signature(types.void, self._declared_types(args, definition.read_only))
         builder, expression = kernel_source(
             definition, signature, options.launch_bounds, options.link, bool(options.options)
         )
         source = builder.source(
             definition, options, [expression], is_python=self.definition.is_python
         )
-        return definition, builder, translations.Translated(
+        return definition, builder, translations.Translation(
             source, expression, frozenset(definition.read_only), builder.labels(definition),
             definition.exceptions, definition.variables,
         )  # fmt: skip
 
-    def _declared(self, args, read_only):
+    def _declared_types(self, args, read_only):
         """Returns the types of the parameters in C++."""
         return tuple(
             t.copy(readonly=True) if name in read_only else parameters.by_reference(t)
             for name, t in zip(self.parameter_names, args, strict=True)
         )
 
-    def _kernel_of(self, found, args, made=None):
+    def _kernel_of_translation(self, found, args, made=None):
         """Returns the Kernel of a Translated; ``made`` contains the Definition and the Builder, if they
         already exist."""
-        declared = self._declared(args, found.read_only)
+        declared = self._declared_types(args, found.read_only)
         pairs = list(zip(self.parameter_names, declared, strict=True))
 
-        def explain(problem):
+        def explain_error(problem):
             from numbalite.compilers import hints
 
             definition, builder = made or self._translate(args)[:2]
             arrays = [(name, t) for name, t in pairs if isinstance(t, Array)]
             others = device_texts(definition)
-            return hints.explain(
+            return hints.add_hints(
                 problem, self.name, builder.refused, arrays, definition.cxx, others
             )
 
-        images = Images(found.source, explain, made[1].pointers if made else None)
+        images = Images(found.source, explain_error, made[1].pointers if made else None)
         kernel = Kernel(
             images, found.expression, self.name, [parameters.row(t, name) for name, t in pairs],
             self.options.replace(cooperative=self.cooperative), Signature(types.void, args), found.labels,

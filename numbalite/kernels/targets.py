@@ -17,7 +17,7 @@ def target_of(device: int) -> tuple:
 
 
 def image_target(target: tuple, debug: bool) -> tuple:
-    """Returns the target for a source that the calling thread is about to launch.
+    """Returns the target of an image for a launch by the calling thread.
 
     On the simulator, the target includes the active checks of this thread. ``debug`` is True if the source was defined with
     debug=True.

@@ -1,6 +1,7 @@
-"""The disk cache of translated Python bodies: the assembled source for one or more lists of argument types.
+"""Implements the disk cache of translated Python bodies: the assembled source for one or more lists of
+argument types.
 
-The key is the digest of everything that determines the source (python/cachekey.py), and of numbalite's own
+The key is the digest of all values that determine the source (python/cachekey.py), and of numbalite's own
 code. A body whose translation is in the cache is not translated again. The compiled image has a separate key
 (compilers/__init__.py).
 """
@@ -14,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numbalite.compilers import Source, cache, own_code, stamps
+from numbalite.compilers import Source, cache, file_stamps, package_digest
 
 _PACKAGES = ("cxx", "kernels", "python", "types")
 _IN_MEMORY = "ipykernel_"  # names of notebook cells, which contain the process number
 
 
-class Translated(NamedTuple):
+class Translation(NamedTuple):
     """The data from which a Kernel is created."""
 
     source: Source
@@ -32,11 +33,11 @@ class Translated(NamedTuple):
     variables: dict
 
 
-def find(contents: tuple | None) -> tuple:
-    """Returns (key, the object that `keep` stored in an earlier process, or None). Issues the warnings that
-    are stored with the translation."""
-    key = key_of(contents)
-    found = cache.load_as(_unpickled, key, cache.TRANSLATION)
+def find_translation(contents: tuple | None) -> tuple:
+    """Returns (key, the object that `store_translation` stored in an earlier process, or None). Also issues the warnings
+    that are stored with the translation."""
+    key = cache_key(contents)
+    found = cache.load_as(_unpickle, key, cache.TRANSLATION)
     if found is None or contents is None:
         return key, None
     made, warnings = found
@@ -44,7 +45,7 @@ def find(contents: tuple | None) -> tuple:
     return key, made
 
 
-def keep(key: bytes | None, contents: tuple | None, made: Any, warnings: Any) -> None:
+def store_translation(key: bytes | None, contents: tuple | None, made: Any, warnings: Any) -> None:
     """Stores a translation and its warnings, (function or None, message), if both can be pickled."""
     if key is None or contents is None:
         return
@@ -55,17 +56,17 @@ def keep(key: bytes | None, contents: tuple | None, made: Any, warnings: Any) ->
     cache.store_bytes(key, data, cache.TRANSLATION)
 
 
-def key_of(contents: tuple | None) -> bytes | None:
+def cache_key(contents: tuple | None) -> bytes | None:
     """Returns the key in the disk cache, or None if the translation must not be cached."""
     if contents is None or cache.directory() is None:
         return None
     text = repr(contents[0])
     if _IN_MEMORY in text:
         return None
-    return cache.digest(cache.SCHEMA, "body", text, own_code(), _translator())
+    return cache.hash_values(cache.SCHEMA, "body", text, package_digest(), _translator_version())
 
 
-def _unpickled(data):
+def _unpickle(data):
     try:
         return pickle.loads(data)
     except Exception as problem:  # for example, a pickled class that does not exist in this process
@@ -75,12 +76,12 @@ def _unpickled(data):
 _own = None
 
 
-def _translator():
+def _translator_version():
     """Returns the versions of Python and NumPy, and the names, sizes and dates of the translator's
     files."""
     global _own
     if _own is None:
         package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        found = sorted(stamps(*(f"{package}/{name}" for name in _PACKAGES)))
-        _own = cache.digest(sys.version, np.__version__, *found)
+        found = sorted(file_stamps(*(f"{package}/{name}" for name in _PACKAGES)))
+        _own = cache.hash_values(sys.version, np.__version__, *found)
     return _own

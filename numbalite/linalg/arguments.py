@@ -39,7 +39,7 @@ def real_of(dtype: np.dtype) -> np.dtype:
 def matrices(name: str, value: Any, what: str = "a") -> DeviceNDArray:
     """Returns the value as a device array with two or more dimensions; raises LinAlgError for fewer
     dimensions."""
-    array = arguments.array(value, what)
+    array = arguments.as_device_array(value, what)
     if array.ndim < 2:
         raise LinAlgError(
             f"linalg.{name}: {what} has shape {array.shape}: it must be at least two-dimensional"

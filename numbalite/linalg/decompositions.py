@@ -133,7 +133,7 @@ def matrix_rank(A, tol=None, hermitian: bool = False, *, rtol=None) -> Any:
     if rtol is not None and tol is not None:
         raise ValueError("`tol` and `rtol` can't be both set.")
     with on_device_of(A):
-        A = given.array(A, "A")
+        A = given.as_device_array(A, "A")
         if A.ndim < 2:
             return int(np.any(A))
         values = svd(A, compute_uv=False, hermitian=hermitian)
@@ -148,7 +148,7 @@ def matrix_rank(A, tol=None, hermitian: bool = False, *, rtol=None) -> Any:
 
 
 def _with_axis(limit):
-    return limit if np.ndim(limit) == 0 else given.array(limit)[..., None]
+    return limit if np.ndim(limit) == 0 else given.as_device_array(limit)[..., None]
 
 
 def _adjoint(a):
@@ -183,7 +183,7 @@ def lstsq(a, b, rcond=None) -> Any:
     """Returns the least-squares solution of a x = b: (x, sums of squared residuals, rank, singular
     values)."""
     with on_device_of(a, b):
-        a, b = given.array(a), given.array(b, "b")
+        a, b = given.as_device_array(a), given.as_device_array(b, "b")
         is_vector = b.ndim == 1
         if a.ndim != 2 or b.ndim not in (1, 2):
             raise LinAlgError(

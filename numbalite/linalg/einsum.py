@@ -62,7 +62,7 @@ def einsum(
         made = _contracted(terms, result, lengths, optimize)
         if order in "CF":
             made = made.astype(made.dtype, order, copy=False)
-    return outputs.into("einsum", out, made, casting)
+    return outputs.copy_to_out("einsum", out, made, casting)
 
 
 def _view_of(term, result):

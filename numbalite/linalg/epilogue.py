@@ -86,7 +86,7 @@ def matmul(
 def _on_device(a, b, **keywords):
     """Does the same as numpy.matmul on the device; host operands are copied to the device."""
     if not isinstance(a, _core.DeviceArray) and not isinstance(b, _core.DeviceArray):
-        a = arguments.array(a, "an operand of matmul")
+        a = arguments.as_device_array(a, "an operand of matmul")
     if (
         keywords["dtype"] is None and not keywords["stream"]
     ):  # the fast path in C handles most products

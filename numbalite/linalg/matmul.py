@@ -13,7 +13,7 @@ from numbalite.compilers import templates
 from numbalite.functions import arguments
 from numbalite.functions.geometry import moveaxis
 from numbalite.functions.reductions import sum_of_products
-from numbalite.kernels.decorators import builtin
+from numbalite.kernels.decorators import builtin_kernel
 from numbalite.kernels.kernel import MULTIPROCESSOR_COUNT
 from numbalite.ndarray import assign
 from numbalite.runtime import shapes
@@ -300,8 +300,8 @@ def _merge_batch_axes(array, count):
 
 @functools.cache
 def _kernel(dtype):
-    source = templates.fill("matmul")
-    return builtin(source, f"matmul<{dtype.name}>")
+    source = templates.fill_template("matmul")
+    return builtin_kernel(source, f"matmul<{dtype.name}>")
 
 
 def _multiply_by_cublas(a, b, out, stacked, stream):

@@ -12,7 +12,7 @@ import numpy as np
 from numbalite import types
 from numbalite.functions import arguments as given
 from numbalite.functions import reductions
-from numbalite.functions.onepass import accumulator, cxx, run
+from numbalite.functions.onepass import accumulator, cxx_type, run_reduction
 from numbalite.linalg.arguments import LinAlgError, computed_in, matrices, real_of, square
 from numbalite.linalg.decompositions import svd
 from numbalite.linalg.solving import inverses
@@ -50,7 +50,7 @@ def _norms(dtype):
         return OperatorLoops("norm_of<int, numbalite::int64>", "norm", 8)
     wide = dtype if dtype.kind in "fc" else np.dtype(float)
     text, size = accumulator(*[real_of(wide)] * 3)
-    return OperatorLoops(f"norm_of<{cxx(wide)}, {text}>", "norm", size)
+    return OperatorLoops(f"norm_of<{cxx_type(wide)}, {text}>", "norm", size)
 
 
 def _as_inexact(x):
@@ -61,7 +61,7 @@ def _euclidean_norm(x, axis, keepdims):
     is_integer = x.dtype.kind in "biu"
     if (is_integer or x.dtype.char in ("e", *IN_OWN_PRECISION)) and x.size:
         result = np.dtype(float) if is_integer else real_of(x.dtype)
-        return run(_norms(x.dtype), x, axis, keepdims, result, 1.0, True)
+        return run_reduction(_norms(x.dtype), x, axis, keepdims, result, 1.0, True)
     x = _as_inexact(x)
     squares = elementwise.template_ufunc("squared", "squares")(x)
     return np.sqrt(reductions.sum(squares, axis, keepdims=keepdims))
@@ -121,7 +121,7 @@ def norm(x, ord=None, axis=None, keepdims: bool = False) -> Any:
     """Returns a norm of vectors or matrices. The matrix norms 2, -2 and "nuc" use singular values
     and wait."""
     with on_device_of(x):
-        x = given.array(x, "x")
+        x = given.as_device_array(x, "x")
         if axis is None:
             flat = (
                 ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)
@@ -153,7 +153,7 @@ def matrix_norm(x, /, *, keepdims: bool = False, ord="fro") -> Any:
 @implements("linalg.vector_norm")
 def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2) -> Any:
     with on_device_of(x):
-        x = given.array(x, "x")
+        x = given.as_device_array(x, "x")
         if axis is None:
             made = norm(x.ravel(), ord)
             return made.reshape((1,) * x.ndim) if keepdims else made

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def _check_out(name, out, shape, dtype):
     """Raises ValueError if `out` differs from the result in shape, dtype or layout."""
-    outputs.check(name, out)
+    outputs.check_out(name, out)
     if (
         not isinstance(out, _core.DeviceArray)
         or out.shape != tuple(shape)
@@ -173,7 +173,7 @@ def linalg_tensordot(x1, x2, /, *, axes=2) -> DeviceNDArray:
 
 @implements("linalg.matrix_power")
 def matrix_power(a, n) -> Any:
-    a = arguments.array(a)
+    a = arguments.as_device_array(a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
     n = operator.index(n)
@@ -216,13 +216,15 @@ def multi_dot(arrays, *, out=None) -> DeviceNDArray:
     if out is None:
         return made
     _check_out("linalg.multi_dot", out, made.shape, made.dtype)
-    arguments.array(out)[...] = made
+    arguments.as_device_array(out)[...] = made
     return out
 
 
 @implements("trace")
 def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype=None, out=None) -> Any:
-    return np.sum(arguments.array(a).diagonal(offset, axis1, axis2), -1, dtype=dtype, out=out)
+    return np.sum(
+        arguments.as_device_array(a).diagonal(offset, axis1, axis2), -1, dtype=dtype, out=out
+    )
 
 
 @implements("linalg.trace")

@@ -11,7 +11,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from numbalite.functions import arguments as given
 from numbalite.functions import reductions
 from numbalite.functions.arguments import empty_like
-from numbalite.functions.creation import numbers
+from numbalite.functions.creation import number_sequence
 from numbalite.linalg import lapack
 from numbalite.linalg.arguments import (
     LinAlgError,
@@ -52,7 +52,7 @@ def _right_side(a, b):
 def solve(a, b) -> Any:
     """Solves a x = b by LU with partial pivoting. Waits for the factorization: LinAlgError for a singular matrix."""
     with on_device_of(a, b):
-        a, b = square("solve", a), given.array(b, "b")
+        a, b = square("solve", a), given.as_device_array(b, "b")
         same_device("solve", a, b)
         dtype = computed_in("solve", a, b)
         b, is_vector = _right_side(a, b)
@@ -104,7 +104,7 @@ def inv(a) -> Any:
 
 @implements("linalg.tensorinv")
 def tensorinv(a, ind: int = 2) -> Any:
-    a = given.array(a)
+    a = given.as_device_array(a)
     if ind <= 0:
         raise ValueError("Invalid ind argument.")
     length = math.prod(a.shape[ind:])
@@ -114,7 +114,7 @@ def tensorinv(a, ind: int = 2) -> Any:
 @implements("linalg.tensorsolve")
 def tensorsolve(a, b, axes=None) -> Any:
     with on_device_of(a, b):
-        a, b = given.array(a), given.array(b, "b")
+        a, b = given.as_device_array(a), given.as_device_array(b, "b")
     if axes is not None:
         last = list(normalize_axis_tuple(axes, a.ndim, "axes"))
         a = a.transpose([i for i in range(a.ndim) if i not in last] + last)
@@ -136,7 +136,7 @@ def _diagonals(a, dtype):
     lus = stack(a, dtype)
     count, n, _ = lus.shape
     pivots, infos = lapack.lu(lus)
-    indices = numbers(1, 1, n, pivots.dtype, lus)
+    indices = number_sequence(1, 1, n, pivots.dtype, lus)
     return lus.diagonal(0, 1, 2), pivots, indices, infos
 
 

@@ -88,9 +88,9 @@ def _copy_by_one_launch(target, parts):
 
 @functools.cache
 def _copy_kernel(word, ndim, count):
-    from numbalite.kernels.decorators import builtin
+    from numbalite.kernels.decorators import builtin_kernel
 
-    return builtin(kernel_source(count), f"join<{word.name}, {ndim}>")
+    return builtin_kernel(kernel_source(count), f"join<{word.name}, {ndim}>")
 
 
 def kernel_source(count: int) -> str:
@@ -102,7 +102,7 @@ def kernel_source(count: int) -> str:
         f"    if (block < blocks{k})\n        return copy_part(to{k}, of{k}, block);\n    block -= blocks{k};\n"
         for k in numbers
     )
-    return templates.fill(
+    return templates.fill_template(
         "join", parts=parts,
         parameters=", ".join(
             f"array<T, D> to{k}, array<const T, D> of{k}, int blocks{k}" for k in numbers

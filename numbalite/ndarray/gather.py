@@ -78,7 +78,7 @@ def kernel_source(count: int, is_checked: bool) -> str:
     from numbalite.compilers import templates
 
     every = range(count)
-    return templates.fill(
+    return templates.fill_template(
         "gather",
         parameters=", ".join(
             f"array<const I, D> i{k}, long long length{k}, long long step{k}" for k in every
@@ -95,10 +95,10 @@ def kernel_source(count: int, is_checked: bool) -> str:
 
 @functools.cache
 def _gather_kernel(word, index, dims, mode, scatters, several, count):
-    from numbalite.kernels.decorators import builtin
+    from numbalite.kernels.decorators import builtin_kernel
 
     is_checked = _core.driver_has("host_code")
     name = f"gather<{word.name}, {index.name}, {dims}, {mode}, {str(scatters).lower()}, {several}>"
-    return builtin(
+    return builtin_kernel(
         kernel_source(count, is_checked), name, **({"debug": True} if is_checked else {})
     )

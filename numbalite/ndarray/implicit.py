@@ -35,8 +35,8 @@ def check_conversion() -> None:
     caller = sys._getframe(2)
     if _is_as_strided(caller):
         raise TypeError(
-            "as_strided: a device array has no host memory: numpy.lib.stride_tricks."
-            "sliding_window_view and slices of d are views of its memory"
+            "as_strided does not support device arrays: use numpy.lib.stride_tricks."
+            "sliding_window_view, or slices of the array"
         )
     if config.IMPLICIT_COPY == "allow" or _is_explicit(caller):
         return

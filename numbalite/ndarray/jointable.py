@@ -42,6 +42,6 @@ def join_arrays(parts: list[DeviceNDArray], axis: int, stacks: bool) -> DeviceND
 @functools.cache
 def _join_kernel(word):
     from numbalite.compilers import templates
-    from numbalite.kernels.decorators import builtin
+    from numbalite.kernels.decorators import builtin_kernel
 
-    return builtin(templates.fill("join_table"), f"join_table<{word.name}>")
+    return builtin_kernel(templates.fill_template("join_table"), f"join_table<{word.name}>")

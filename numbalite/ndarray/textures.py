@@ -178,7 +178,7 @@ def texture(
     ------
     TypeError
         Textures do not support the dtype, or do not support it with this
-        ``filter`` or ``read_elements``. TypeError is also raised if ``in_place`` is used
+        ``filter`` or ``read``. TypeError is also raised if ``in_place`` is used
         for another array than a device array; or a surface is passed together
         with its own parameters (``channels``, ``layered``, ...).
     ValueError

@@ -74,6 +74,6 @@ def matrix_stack(shape: Any, of: Any, to: Any, size: int) -> Any:
 def _transpose_kernel(dtype, side, wide):
     name = f"transpose<{dtype.name}, {side}, {wide}>"
     from numbalite.compilers import templates
-    from numbalite.kernels.decorators import builtin
+    from numbalite.kernels.decorators import builtin_kernel
 
-    return builtin(templates.fill("transpose"), name)
+    return builtin_kernel(templates.fill_template("transpose"), name)

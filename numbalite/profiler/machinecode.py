@@ -94,7 +94,7 @@ def of_cubin(cubin: bytes, symbol: str) -> MachineCode | str:
     if path is None:
         return "nvdisasm was not found (pip install nvidia-cuda-nvdisasm)"
     try:
-        text = disassembler.run(path, ["-gi", "-c"], cubin)
+        text = disassembler.run_tool(path, ["-gi", "-c"], cubin)
     except CudaSupportError as problem:
         return str(problem)
     try:

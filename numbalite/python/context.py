@@ -120,7 +120,7 @@ class CompilationContext:
         self.debug = debug
         """Is it for a kernel with debug=True?"""
         self.is_kernel = is_kernel
-        self.exceptions: dict[str, fault.Raised] = {}
+        self.exceptions: dict[str, fault.RaisedException] = {}
         """The exceptions that the code may raise, by the texts that identify them."""
         self._inner: dict[ast.AST, DeviceFunction | Closure] = {}
         self._devices: dict[Function, DeviceFunction] = {}

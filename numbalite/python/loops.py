@@ -83,7 +83,7 @@ def _emit_body(of, node, flag, first=(), test=None):
     of.depth += 1
     before = of.told.mark()
     if test is not None:
-        of.told.add(of, test, True)
+        of.told.add_ranges(of, test, True)
     for bind in first:
         bind()
     of.block(node.body)

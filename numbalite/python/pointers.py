@@ -1,5 +1,5 @@
 """Implements ``carray(pointer, shape)`` and ``farray``, which return the memory at a pointer as an array, in
-kernels and on the host. In kernels, also translates cffi's ``from_buffer_rule(array)``, which returns a pointer to
+kernels and on the host. In kernels, also translates cffi's ``from_buffer(array)``, which returns a pointer to
 an array's elements."""
 
 from __future__ import annotations

@@ -561,7 +561,9 @@ class Translator(Bindings):
         if node.msg is not None:
             args = self._exception_args([node.msg])
             text = f"{test.text_at(AND)} && {string_literal(str(args[0]))}"
-        self.session.exceptions[text] = fault.Raised(self.function.name, AssertionError, args)
+        self.session.exceptions[text] = fault.RaisedException(
+            self.function.name, AssertionError, args
+        )
         self.emit(f"assert({text});")
 
     def _raise_statement(self, node):
@@ -585,7 +587,7 @@ class Translator(Bindings):
         """Returns the C++ text that identifies an exception; the host uses this text to raise the
         exception."""
         text = ": ".join([kind.__name__, *map(str, args[:1])])
-        self.session.exceptions[text] = fault.Raised(self.function.name, kind, args)
+        self.session.exceptions[text] = fault.RaisedException(self.function.name, kind, args)
         return text
 
     def _exception_args(self, nodes):

@@ -137,7 +137,7 @@ class Variables:
                     definition.node,
                     f"{definition.name} is {rules.describe_type(t)} here, and {rules.describe_type(result)} "
                     "elsewhere: the two types have no common type",
-                    "Use two names.",
+                    "Use another name for one of the variables.",
                     [(first.node, f"{first.name} is {rules.describe_type(self.types[first])}")],
                 )
             result = joined

@@ -613,7 +613,7 @@ def default_rng(seed: Any = None) -> Generator:
     Parameters
     ----------
     seed : None, int, list of int, SeedSequence, Philox4x32 or Generator
-        One of the seeds of numpy.random.default_rng: A Philox4x32 is used as the bit
+        A seed of numpy.random.default_rng. A Philox4x32 is used as the bit
         generator, and a Generator is returned unchanged.
 
     Returns

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import types
-from numbalite.kernels.decorators import builtin
+from numbalite.kernels.decorators import builtin_kernel
 
 if TYPE_CHECKING:
     from typing import Any
@@ -121,7 +121,7 @@ def _kernel(way, name, dtype, kinds, arrays):
     for kind, is_array in zip(kinds, arrays or [False] * len(kinds), strict=True):
         words.append(f"const {types.cuda_name(kind)} *" if is_array else types.cuda_name(kind))
     half = "#include <cuda_fp16.h>\n" if "__half" in words else ""
-    return builtin(
+    return builtin_kernel(
         f'{half}#include "numbalite/random_{way}.cuh"\n',
         f"nl_random_{way}<numbalite::nl_random::{name}, {', '.join(words)}>",
     )

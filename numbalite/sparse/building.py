@@ -221,7 +221,7 @@ def random_array(
     if data_sampler is None:
         data = _values(rng, places.size, dtype)
     else:
-        data = arguments.array(data_sampler(size=places.size)).astype(dtype, copy=False)
+        data = arguments.as_device_array(data_sampler(size=places.size)).astype(dtype, copy=False)
     places = places.astype(construct.dtype_of_indices(size), copy=False)
     return coo_array._from_parts(data, (places,), (size,)).reshape(shape).asformat(format)
 

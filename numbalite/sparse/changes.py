@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.functions import arguments
-from numbalite.functions.creation import numbers
+from numbalite.functions.creation import number_sequence
 from numbalite.sparse import construct
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def diagonal_values(a: Any, values: Any, k: int) -> Any:
     rows, columns = a.shape
     if k >= max(columns, 1) or -k >= max(rows, 1):
         raise ValueError(f"setdiag: k is {k}, which is outside of shape {a.shape}")
-    values = arguments.array(values, "values")
+    values = arguments.as_device_array(values, "values")
     if values.ndim > 1:
         raise ValueError(
             f"setdiag: values has shape {values.shape}: a number or a vector is needed"
@@ -42,7 +42,7 @@ def set_diagonal(a: Any, values: Any, k: int) -> None:
         on_it = np.equal(np.add(coo.row.astype(np.int64), k), coo.col)
         others = coo._elements_where(np.logical_not(on_it & np.less(coo.row, first + values.size)))
         kind = coo.row.dtype
-        row, col = (numbers(one, 1, values.size, kind, values) for one in (first, left))
+        row, col = (number_sequence(one, 1, values.size, kind, values) for one in (first, left))
         coords = [np.concatenate(pair) for pair in zip(others.coords, (row, col), strict=True)]
         data = np.concatenate([others.data, values])
         a._replace(coo._from_parts(data, coords, a.shape).asformat(a.format))

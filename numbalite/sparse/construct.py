@@ -134,7 +134,7 @@ def turns(axes: Any, ndim: int) -> bool:
 
 def vector(name: str, what: str, value: Any, dtype: Any = None) -> DeviceNDArray:
     """Returns the value as a contiguous 1-dimensional device array."""
-    array = arguments.array(value, what)
+    array = arguments.as_device_array(value, what)
     if array.ndim != 1:
         raise ValueError(f"{name}: {what} has shape {array.shape}: it must have one dimension")
     if dtype is not None and array.dtype != dtype:
@@ -201,7 +201,7 @@ def ends_of(counts: Any) -> Any:
 
 def from_dense(name: str, dense: Any, dtype: Any) -> tuple[Any, Any, Any, tuple]:
     """Returns (data, indices, indptr, shape) of the nonzero elements of a dense array. Waits."""
-    dense = arguments.array(dense, "the dense array")
+    dense = arguments.as_device_array(dense, "the dense array")
     if dense.ndim != 2:
         raise ValueError(
             f"{name}: the dense array has shape {dense.shape}: it must have two dimensions"
@@ -209,7 +209,7 @@ def from_dense(name: str, dense: Any, dtype: Any) -> tuple[Any, Any, Any, tuple]
     if dtype is not None and dense.dtype != dtype:
         dense = dense.astype(dtype)
     stored_dtype(name, dense.dtype)
-    dense = arguments.convert(dense, dense.dtype)
+    dense = arguments.convert_array(dense, dense.dtype)
     rows, _ = dense.shape
     places = np.flatnonzero(dense)
     data = arguments.empty(places.shape, dense.dtype, dense)

@@ -54,7 +54,7 @@ class dia_array(SparseArray):
         if shape is None:
             raise ValueError(f"{name}: (data, offsets) requires shape=")
         shape = construct.shape_of(name, shape)
-        data, offsets = arguments.array(given[0], "data"), given[1]
+        data, offsets = arguments.as_device_array(given[0], "data"), given[1]
         if data.ndim < 2:
             data = data.reshape(1, -1)
         construct.stored_dtype(name, data.dtype)
@@ -92,7 +92,7 @@ class dia_array(SparseArray):
         if self._on_device is None:
             with arguments.on_device_of(self.data):
                 kind = construct.dtype_of_indices(max(self.shape))
-                self._on_device = arguments.array(np.array(self._offsets, kind))
+                self._on_device = arguments.as_device_array(np.array(self._offsets, kind))
         return self._on_device
 
     @property
@@ -142,7 +142,7 @@ class dia_array(SparseArray):
         kind = construct.dtype_of_indices(max(*self.shape, self.nnz))
         order = np.argsort(np.array(self._offsets, np.int64), kind="stable")
         with arguments.on_device_of(self.data):
-            sorted_offsets = arguments.array(np.array(self._offsets, np.int64)[order])
+            sorted_offsets = arguments.as_device_array(np.array(self._offsets, np.int64)[order])
             indptr = arguments.empty((rows + 1,), kind, self.data)
             indptr.fill(0)
             data, indices = arguments.empty((0,), self.dtype, self.data), indptr[:0]
@@ -150,7 +150,7 @@ class dia_array(SparseArray):
                 args = (
                     self.data,
                     sorted_offsets,
-                    arguments.array(order),
+                    arguments.as_device_array(order),
                     columns,
                     self.dtype.type(0),
                 )

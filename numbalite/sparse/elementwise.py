@@ -106,7 +106,7 @@ def put(a: Any, dense: Any) -> None:
 
 def _sample_dense(a, dense):
     """Returns the elements of a dense array, broadcast to a's shape, at the indices of a's stored elements."""
-    dense = np.broadcast_to(arguments.array(dense), a.shape)
+    dense = np.broadcast_to(arguments.as_device_array(dense), a.shape)
     places = (a.reshape((1, -1)) if a.ndim == 1 else a).tocoo()
     dense = np.expand_dims(dense, 0) if a.ndim == 1 else dense
     made = arguments.empty((a.nnz,), dense.dtype, a.data)
@@ -119,7 +119,7 @@ def _apply_with_dense(a, b, ufunc):
     """Returns ufunc(a, b) for the stored elements of `a` and a dense `b`, for a ufunc that is linear in
     `a`."""
     with arguments.on_device_of(a.data):
-        b = arguments.array(b, "b")
+        b = arguments.as_device_array(b, "b")
         rows = _broadcast(a._listed(), np.broadcast_shapes(a.shape, b.shape))
         made = rows.map(lambda data: ufunc(data, _sample_dense(rows, b)))
         return made.todia() if a.format == "dia" else made
@@ -210,7 +210,7 @@ def _sum(a, b, ufunc):
                 "the sum of a sparse array and a nonzero number is dense: use toarray()"
             )
         return a.copy()
-    return ufunc(a.toarray(), arguments.array(b)) if _is_dense(b) else NotImplemented
+    return ufunc(a.toarray(), arguments.as_device_array(b)) if _is_dense(b) else NotImplemented
 
 
 def multiply(a: Any, b: Any) -> Any:
@@ -235,7 +235,7 @@ def divide(a: Any, b: Any) -> Any:
         return a.map(lambda data: np.true_divide(data, b, dtype=dtype))
     if not _is_dense(b):
         return NotImplemented
-    b = arguments.array(b)
+    b = arguments.as_device_array(b)
     dtype = np.result_type(a.dtype, _reciprocal(b))
     return _apply_with_dense(a, b, functools.partial(np.true_divide, dtype=dtype))
 
@@ -307,7 +307,7 @@ def compare(a: Any, b: Any, ufunc: Any) -> Any:
             return ufunc is np.not_equal
         return apply_binary(a, b, ufunc) if ufunc in _MERGES else _apply_dense(a, ufunc, a, b)
     if _is_dense(b):
-        return ufunc(a.toarray(), arguments.array(b))
+        return ufunc(a.toarray(), arguments.as_device_array(b))
     return _apply_with_number(a, b, ufunc) if _is_number(b) else NotImplemented
 
 
@@ -317,7 +317,7 @@ def extreme(a: Any, b: Any, ufunc: Any) -> Any:
     if issparse(b):
         return apply_binary(a, b, ufunc)
     if _is_dense(b):
-        return ufunc(a.toarray(), arguments.array(b))
+        return ufunc(a.toarray(), arguments.as_device_array(b))
     if not _is_number(b):
         raise TypeError(f"{ufunc.__name__}: a {type(b).__name__} is neither a number nor an array")
     return _apply_with_number(a, b, ufunc)

@@ -74,7 +74,7 @@ class Compressed(SparseArray):
             raise TypeError(
                 f"{name}: a tuple is (data, indices, indptr), (data, (row, col)) or a shape"
             )
-        given = arguments.array(given, "the dense array")
+        given = arguments.as_device_array(given, "the dense array")
         by_rows = given if self._by_rows or given.ndim != 2 else given.T
         data, indices, indptr, found = construct.from_dense(name, by_rows, dtype)
         return (data, indices, indptr), found if self._by_rows else found[::-1], True
@@ -268,7 +268,7 @@ class coo_array(SparseArray):
             parts = given.tocoo()
             return coo_array((parts.data, parts.coords), parts.shape, dtype)
         if is_line:
-            given = arguments.array(given, "the dense array")
+            given = arguments.as_device_array(given, "the dense array")
             return csr_array(given.reshape(1, -1), None, dtype).tocoo().reshape(given.shape)
         return csr_array(given, shape, dtype).tocoo()
 
@@ -452,4 +452,4 @@ def spsolve_triangular(A: Any, b: Any, lower: bool = True, unit_diagonal: bool =
     """
     if not issparse(A):
         A = csr_array(A)
-    return products.solve_triangular(A, arguments.array(b, "b"), lower, unit_diagonal)
+    return products.solve_triangular(A, arguments.as_device_array(b, "b"), lower, unit_diagonal)

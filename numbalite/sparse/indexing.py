@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from numbalite.functions import arguments
-from numbalite.functions.creation import numbers
+from numbalite.functions.creation import number_sequence
 from numbalite.ndarray.arrays import DeviceNDArray
 from numbalite.sparse import construct, kernels, products
 
@@ -87,7 +87,7 @@ def _of_axis(key, length):
     try:
         return _number(operator.index(key), length)
     except TypeError:
-        return arguments.array(_index_numbers(np.asarray(key), length))
+        return arguments.as_device_array(_index_numbers(np.asarray(key), length))
 
 
 def _number(number, length):
@@ -169,7 +169,7 @@ def _select_rows(rows, key):
         return rows
     if key.step != 1 or not key.length:
         return products.gathered(
-            rows, numbers(key.start, key.step, key.length, np.int64, rows.data)
+            rows, number_sequence(key.start, key.step, key.length, np.int64, rows.data)
         )
     ends = rows.indptr[key.start : key.start + key.length + 1]
     first, last = map(int, ends[:: key.length].copy_to_host())
@@ -196,7 +196,7 @@ def _columns(rows, key):
 
 def _sampled(rows, row, column):
     """Returns single elements of a csr_array, as a dense array."""
-    row, column = (arguments.array(one) for one in (row, column))
+    row, column = (arguments.as_device_array(one) for one in (row, column))
     values = arguments.empty(row.shape, rows.dtype, rows.data)
     values.fill(0)
     if values.size:
@@ -227,7 +227,7 @@ def _elements(a, rows, columns):
 def _masked(a, mask):
     """Returns the elements for which a mask of the array's shape is true, row by row, as a dense vector."""
     is_sparse = construct.issparse(mask)
-    mask = mask if is_sparse else arguments.array(mask)
+    mask = mask if is_sparse else arguments.as_device_array(mask)
     if mask.dtype.kind != "b" or mask.shape != a.shape:
         raise IndexError(
             f"a mask of dtype {mask.dtype} and shape {mask.shape} for a sparse array of shape {a.shape}"

@@ -26,7 +26,7 @@ def _sparse(block):
     """Converts an array, list or number to a 2-dimensional csr, csc or coo array; a vector becomes a row."""
     block = construct.operand(block)
     if not issparse(block):
-        block = arguments.array(block, "a block")
+        block = arguments.as_device_array(block, "a block")
         block = coo_array(block.reshape(1, -1) if block.ndim < 2 else block)
     if block.format == "dia":
         return block.tocoo()

@@ -75,7 +75,7 @@ def cg(
     >>> print(x.copy_to_host().round(3), info)
     [2.5 4.  4.5 4.  2.5] 0
     """
-    b = arguments.array(b, "b")
+    b = arguments.as_device_array(b, "b")
     if b.ndim == 2 and b.shape[1] == 1:
         b = b.reshape(-1)
     if b.ndim != 1:
@@ -109,7 +109,7 @@ def cg(
 def _begin(x0, b):
     if x0 is None:
         return np.zeros_like(b)
-    x = arguments.array(x0, "x0").reshape(-1)
+    x = arguments.as_device_array(x0, "x0").reshape(-1)
     if x.shape != b.shape:
         raise ValueError(f"cg: x0 has {x.size} elements, b has {b.size}")
     return x.astype(b.dtype)
@@ -119,7 +119,7 @@ def _operator(given, name, n):
     """Returns (a function that multiplies the matrix by a vector, the dtypes of the matrix)"""
     if callable(given) and not hasattr(given, "shape"):
         return given, []
-    matrix = given if issparse(given) else arguments.array(given, name)
+    matrix = given if issparse(given) else arguments.as_device_array(given, name)
     if matrix.shape != (n, n):
         raise ValueError(f"cg: {name} has shape {matrix.shape}, and b has {n} elements")
     return lambda x: matrix @ x, [matrix.dtype]

@@ -18,7 +18,7 @@ from numbalite import _core
 from numbalite.algorithms import order as orders
 from numbalite.algorithms import radix
 from numbalite.functions import arguments
-from numbalite.functions.creation import numbers
+from numbalite.functions.creation import number_sequence
 from numbalite.runtime.libraries.table import CUDA_TYPES, CUSPARSE, stream_number, workspace
 from numbalite.sparse import construct, kernels
 from numbalite.ufuncs import operands
@@ -127,7 +127,7 @@ def rmatmul(a: Any, b: Any, out: Any) -> Any:
     if construct.issparse(a):
         return matmul(a, b, out)
     with arguments.on_device_of(b.data):
-        a = arguments.array(a, "a")
+        a = arguments.as_device_array(a, "a")
         if b.ndim == 1:
             return _with_vectors(a, b, out)
         if a.ndim not in (1, 2):
@@ -147,7 +147,7 @@ def _with_vectors(a, b, out):
     """Computes a @ b with a 1-dimensional sparse operand, which is handled as a matrix with one row or
     column."""
     if not construct.issparse(b):
-        b = arguments.array(b, "b")
+        b = arguments.as_device_array(b, "b")
     left = a.reshape((1, -1)) if construct.issparse(a) and a.ndim == 1 else a
     right = b.reshape((-1, 1)) if construct.issparse(b) and b.ndim == 1 else b
     made = rmatmul(left, right, None) if not construct.issparse(left) else matmul(left, right, None)
@@ -163,7 +163,7 @@ def _with_vectors(a, b, out):
 
 def _times(a, b, out):
     """a @ b, for b with one or two dimensions."""
-    b = arguments.array(b, "b")
+    b = arguments.as_device_array(b, "b")
     if b.ndim not in (1, 2):
         raise ValueError(
             f"sparse matmul: b has shape {b.shape}: it must have one or two dimensions"
@@ -179,7 +179,7 @@ def _times(a, b, out):
     wanted = (a.shape[0], *b.shape[1:])
     if out is None:
         made = arguments.empty(wanted, dtype, a.data, "F" if _is_turned(b) else "C")
-        made = arguments.on_stream_of(made, a.data, b)
+        made = arguments.bind_to_stream(made, a.data, b)
     else:
         made = _checked(out, wanted, dtype, b)
     if not (a.nnz and made.size):
@@ -283,7 +283,7 @@ def multiply_by_plan(a: Any, x: Any) -> Any:
     plan = rows._plans.get((int(a.format == "csc"), x._call_key()))
     if plan is None or plan.data is not data or x.dtype is not data.dtype:
         return None
-    made = arguments.on_stream_of(_core.device_empty((a.shape[0],), data.dtype), data, x)
+    made = arguments.bind_to_stream(_core.device_empty((a.shape[0],), data.dtype), data, x)
     with rows._lock:
         plan.run(data.stream or x.stream, x, made)
     return made
@@ -435,7 +435,7 @@ def transposed(a: Any) -> tuple:
 def _turned_by_places(a):
     """Does the same as `transposed` for dtypes that cuSPARSE does not support, by converting an array of
     element numbers (float64) instead."""
-    order, indices, indptr = transposed(a._with(numbers(0, 1, a.nnz, np.float64, a.data)))
+    order, indices, indptr = transposed(a._with(number_sequence(0, 1, a.nnz, np.float64, a.data)))
     return take_unchecked(a.data, order.astype(np.int32)), indices, indptr
 
 
@@ -557,7 +557,7 @@ def solve_triangular(a: Any, b: Any, lower: bool, unit: bool) -> Any:
             raise np.linalg.LinAlgError(f"{name}: A is singular: zero entry on diagonal")
         right = b.astype(dtype, "F") if b.ndim == 2 else b.astype(dtype)
         made = arguments.empty(b.shape, dtype, a.data, "F" if b.ndim == 2 else "C")
-        made = arguments.on_stream_of(made, a.data, b)
+        made = arguments.bind_to_stream(made, a.data, b)
         if not math.prod(b.shape):
             return made
         if not a.nnz:  # a is the identity, because the unit diagonal is not stored

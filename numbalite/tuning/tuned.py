@@ -281,7 +281,7 @@ class Tuned:
         # The key does not depend on the kernel's position in the user's file.
         text = _LINE.sub("", source.text)
         source = source.replace(name="", text=text, users=(), slips=())
-        return cache.digest(
+        return cache.hash_values(
             _SCHEMA, device, tuple(source), overload.expression, str(overload.signature), sizes,
             self._space, self._trials, launcher.identity,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from numbalite import _core
 from numbalite.errors import CompileError, TranslationError
 from numbalite.kernels import options
 from numbalite.kernels.dispatcher import Dispatcher
-from numbalite.kernels.kernel import MULTIPROCESSOR_COUNT, threads_of
+from numbalite.kernels.kernel import MULTIPROCESSOR_COUNT, block_threads
 from numbalite.kernels.source import BodySource
 from numbalite.kernels.targets import current_device, target_of
 from numbalite.tuning.table import FAILED, PRUNED, SKIPPED, Trial
@@ -44,7 +44,7 @@ def from_kernel(kernel: Dispatcher) -> Callable[[dict], Dispatcher]:
     def make(constants: dict) -> Dispatcher:
         chosen = {name: v for name, v in constants.items() if name in OPTIONS}
         names = {name: v for name, v in constants.items() if name not in OPTIONS}
-        changed = options.changed(source.options, chosen)
+        changed = options.changed_options(source.options, chosen)
         made = BodySource(source.definition.with_names(names), changed)
         return type(kernel)(made, kernel._given, kernel._py_func)
 
@@ -99,7 +99,7 @@ class Variant:
         """Reads the resources that the compiler reported, and the occupancy; drops a variant that cannot be
         launched."""
         assert self._overload is not None
-        overload, threads = self._overload, threads_of(self.configuration[1])
+        overload, threads = self._overload, block_threads(self.configuration[1])
         loaded = overload.load()
         self.registers, self.local_bytes = overload.regs_per_thread, overload.local_mem_per_thread
         if not 0 < threads <= overload.max_threads_per_block:
@@ -118,7 +118,7 @@ class Variant:
     def features(self) -> list:
         """Returns the coordinates for the search: the constants, the resources and the shape of the
         launch."""
-        grid = threads_of(self.configuration[0])
+        grid = block_threads(self.configuration[0])
         full = grid / max(1, self.warps * _core.device_attribute(0, MULTIPROCESSOR_COUNT))
         return [*self.constants.values(), self.registers or 0, self.occupancy or 0.0, full]
 

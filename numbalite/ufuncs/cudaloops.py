@@ -99,7 +99,7 @@ def plan_kernel(function, plan: UfuncPlan, options) -> Kernel:
     row = Parameter("operands", "struct", plan.kind, "", size, size, 16, 0, "", False)
     title = f"{function.name} for {plan.signature}"
     return Kernel(
-        Images(source, element.explainer(typed, title, builder.refused)), name, function.name, [row],
+        Images(source, element.error_explainer(typed, title, builder.refused)), name, function.name, [row],
         options, plan.signature, builder.labels(),
     )  # fmt: skip
 
@@ -107,7 +107,7 @@ def plan_kernel(function, plan: UfuncPlan, options) -> Kernel:
 def _builder(function, plan, kernel):
     builder = Builder(element.plain_name(function), f"{function.name}: {plan.signature}")
     stored = [types.SCALARS[(code & ~BY_VALUE) - 1] for code in plan.stored]
-    builder.use_types(*plan.loop, *stored)
+    builder.add_types(*plan.loop, *stored)
     template = "ufunc_small" if plan.kind == "small" else "ufunc"
     builder.ahead.append(f'#include "numbalite/{template}.cuh"\n')
     namespace = builder.add_function(function)
@@ -130,10 +130,10 @@ def _builder(function, plan, kernel):
             "per_thread": elements_per_thread(plan),
             "operands": ", ".join(_operand_types(plan, stored)),
         }
-    filled = templates.fill(
+    filled = templates.fill_template(
         template, threads=BLOCK_THREADS, kernel=kernel, parameter=struct, **text
     )
-    builder.write_own(filled)
+    builder.write_generated(filled)
     return builder
 
 

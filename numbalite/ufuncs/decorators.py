@@ -868,7 +868,7 @@ def _parse_options(what, given, more=()):
     if given.get("forceobj"):
         raise TypeError(f"{what}: there is no object mode: the function is C++")
     wanted = {name: value for name, value in given.items() if name in _COMPILING}
-    return options_.parse(wanted, what)
+    return options_.parse_options(wanted, what)
 
 
 def _checked_identity(identity):

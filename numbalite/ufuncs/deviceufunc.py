@@ -45,7 +45,7 @@ class DeviceUfunc(Compiled):
         self._loops: list[tuple] = []
         self.__name__ = element.plain_name(function)
         is_python = function.definition.is_python
-        self.py_func = pyfunc.callable_of(function._py_func, self.__name__, is_python)
+        self.py_func = pyfunc.callable_pyfunc(function._py_func, self.__name__, is_python)
         self.__qualname__ = function.__qualname__
         self.__module__ = function.__module__
         self.__doc__ = function.__doc__ if doc is None else doc

@@ -21,10 +21,10 @@ from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.results import (  # noqa: F401  (found here by loops)
     MAX_RESULTS,
     RESULTS,
-    explainer,
+    error_explainer,
     result_type,
     result_types,
-    results,
+    results_source,
 )
 
 from ..errors import CompileError, SignatureError, TranslationError
@@ -80,7 +80,7 @@ def _function_from_body(code, name, args, options, frame):
     if not name.isidentifier():
         raise TypeError(f"name={name!r} is no name for a function")
     capture.check_parameters(name, parameters)
-    text = modules.text_of(code, name, frame)
+    text = modules.source_text(code, name, frame)
     if not text.value.strip():
         raise TypeError(f"{name}: the source is empty")
     here = frame.f_globals
@@ -94,7 +94,7 @@ def _function_from_body(code, name, args, options, frame):
 def _function_from_unit(code, name, options, frame):
     from numbalite.kernels import module as modules
 
-    text = modules.text_of(code, name or "a function", frame)
+    text = modules.source_text(code, name or "a function", frame)
     defined = list(scanner.parameter_lists(text.value))
     if name is None:
         if not defined:

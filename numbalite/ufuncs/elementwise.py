@@ -14,7 +14,7 @@ from .cudaufunc import CudaUfunc
 
 
 def template_text(file: str, **words: object) -> str:
-    return templates.fill(f"elements/{file}", **words)
+    return templates.fill_template(f"elements/{file}", **words)
 
 
 def template_function(name: str, file: str | None = None, **words: object) -> DeviceFunction:

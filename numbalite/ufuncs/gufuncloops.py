@@ -102,7 +102,7 @@ def plan_kernel(function, plan: GufuncPlan, options) -> Kernel:
     source = builder.source(function.definition, options, [name])
     size = parameter_size(plan)
     row = Parameter("operands", "struct", "gufunc_call", "", size, size, 16, 0, "", False)
-    explain = element.explainer(function, f"{function.name} for {plan.signature}")
+    explain = element.error_explainer(function, f"{function.name} for {plan.signature}")
     return Kernel(
         Images(source, explain), name, function.name, [row], options, plan.signature,
         builder.labels(),
@@ -112,7 +112,7 @@ def plan_kernel(function, plan: GufuncPlan, options) -> Kernel:
 def _builder(function, plan, kernel):
     title = f"{function.name}: {plan.signature}"
     builder = Builder(element.plain_name(function), title)
-    builder.use_types(*plan.types)
+    builder.add_types(*plan.types)
     header = "core_stage" if plan.staged else "gufunc"
     builder.ahead.append(f'#include "numbalite/{header}.cuh"\n')
     function = function.of(
@@ -123,7 +123,7 @@ def _builder(function, plan, kernel):
     parts = [_operand_code(plan, i) for i in range(len(plan.types))]
     names = element.parameter_names(function)
     if not element.is_from_body(function):
-        builder.write_own(_call_with_const(function, namespace, plan))
+        builder.write_generated(_call_with_const(function, namespace, plan))
         values = [_with_report_name(plan, i, names, part.value) for i, part in enumerate(parts)]
         call = f"nl_apply(0, {', '.join(values)});\n"
     else:
@@ -134,7 +134,7 @@ def _builder(function, plan, kernel):
         call = element.call_text(function, namespace, ", ".join(values)) + ";\n"
     before = "".join(part.before for part in parts)
     after = "".join(part.after for part in parts)
-    builder.write_own(_kernel_text(plan, kernel, before, call, after))
+    builder.write_generated(_kernel_text(plan, kernel, before, call, after))
     return builder
 
 
@@ -151,7 +151,7 @@ def _kernel_text(plan, kernel, before, call, after):
         )
     else:
         fields["body"] = _indent_lines(before + call + after, 8)
-    return templates.fill(
+    return templates.fill_template(
         template, threads=plan.threads, kernel=kernel, operands=len(plan.types), dims=plan.dims,
         core=sum(plan.cores), **fields,
     )  # fmt: skip
@@ -265,7 +265,7 @@ def _call_with_const(function, namespace, plan):
     parameters = ", ".join(f"nl_T{i} a{i}" for i in range(count))
     const = ", ".join(_as_const(plan, i, f"a{i}") for i in range(count))
     plain = ", ".join(f"a{i}" for i in range(count))
-    return templates.fill(
+    return templates.fill_template(
         "gufunc_apply",
         types=heads,
         parameters=parameters,

@@ -16,7 +16,7 @@ from numbalite.kernels.builder import Builder
 from numbalite.python.problem import on_cpu
 from numbalite.types import describe
 
-from ..compilers import compile_source, templates, warn_of
+from ..compilers import compile_source, issue_image_warnings, templates
 from ..errors import CompileError, SignatureError
 from . import element, gusignature
 
@@ -64,7 +64,7 @@ def _ufunc_source(function, signatures, options):
     builder, names = _builder(function)
     calls = []
     for i, signature in enumerate(signatures):
-        builder.use_types(*signature.args, *rows[i][1])
+        builder.add_types(*signature.args, *rows[i][1])
         typed = element.typed_function(function, signature)
         calls.append((typed, _add_function(builder, typed)))
     _write_head(builder, "ufunc")
@@ -85,7 +85,7 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
     """
     function = function.of(inputs)
     builder, names = _builder(function)
-    builder.use_types(*inputs)
+    builder.add_types(*inputs)
     builder.names.add("tuple")
     namespace = _add_function(builder, function)
     _write_head(builder, "ufunc")
@@ -93,14 +93,16 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
     values = ", ".join(f"*({t.cxx} *)0" for t in inputs)
     call = element.call_text(function, namespace, values)
     outputs = [f"nl_result_of<nl_all, {i}>" for i in range(nout)]
-    builder.write_own(element.results(call, [*outputs, f"nl_result_of<nl_all, {nout}>"]))
+    builder.write_generated(
+        element.results_source(call, [*outputs, f"nl_result_of<nl_all, {nout}>"])
+    )
     _write_ufunc(builder, 0, function, namespace, inputs, outputs)
     guarded = _is_interruptible(builder, options)
     run = _ufunc_run(0, inputs, outputs)
     names += _write_entries(builder, 0, run, _UFUNC_ARGUMENTS, guarded)
     source = builder.source(function.definition, options, [*names, "nl_results"], describe=True)
     image = _compile(function, source, inputs)
-    warn_of(image, TARGET, tuple)
+    issue_image_warnings(image, TARGET, tuple)
     rows = describe.parameters(image.descriptions["nl_results"])
     found = [element.result_type(function, row, inputs) for row in rows[:nout]]
     return Loop((*inputs, *found), _load_module(image), _loop_name(0, target))
@@ -126,7 +128,9 @@ def _write_ufunc(builder, i, function, namespace, inputs, outputs):
     parameters = ", ".join(f"{t.cxx} a{k}" for k, t in enumerate(inputs))
     values = ", ".join(f"a{k}" for k in range(len(inputs)))
     call = element.call_text(function, namespace, values)
-    builder.write_own(templates.fill("host_ufunc", loop=i, parameters=parameters, call=call))
+    builder.write_generated(
+        templates.fill_template("host_ufunc", loop=i, parameters=parameters, call=call)
+    )
 
 
 _UFUNC_ARGUMENTS = "data, *n, strides"
@@ -147,7 +151,9 @@ def _write_entries(builder, i, run, arguments, guarded):
     names = [_loop_name(i, target) for target in ("cpu", "parallel")]
     for name, parallel in zip(names, (False, True), strict=True):
         how = f"{run}, {_cxx_bool(parallel)}, {_cxx_bool(guarded)}>"
-        builder.write_own(templates.fill("host_loop", name=name, run=how, arguments=arguments))
+        builder.write_generated(
+            templates.fill_template("host_loop", name=name, run=how, arguments=arguments)
+        )
     return names
 
 
@@ -192,7 +198,7 @@ def _gufunc_source(function, signatures, layout, options, writable):
     builder, names = _builder(function)
     calls = []
     for signature in signatures:
-        builder.use_types(*signature.args)
+        builder.add_types(*signature.args)
         typed = element.typed_function(function, signature)
         calls.append((typed, _add_function(builder, typed)))
     builder.names.add("array")
@@ -236,8 +242,8 @@ def _write_gufunc(builder, i, function, namespace, args, layout, writable):
         values.append(f"p{k}.view")
         at += len(places)
     call = element.call_text(function, namespace, ", ".join(values))
-    builder.write_own(
-        templates.fill(
+    builder.write_generated(
+        templates.fill_template(
             "host_gufunc",
             loop=i,
             operands=len(args),
@@ -311,7 +317,7 @@ def _load_loops(function, signatures, options, generate):
         for one in alone:
             _compile(function, loops_source(one), one)
         raise
-    warn_of(image, TARGET, lambda: map(loops_source, alone))
+    issue_image_warnings(image, TARGET, lambda: map(loops_source, alone))
     return _load_module(image)
 
 
@@ -332,5 +338,5 @@ def _compile(function, source, signatures):
             title = f"{title}, {signatures[0]}"
         elif not isinstance(signatures[0], types.Signature):
             title = f"{title}({', '.join(map(str, signatures))})"
-        explained = element.explainer(function, title)(problem)
+        explained = element.error_explainer(function, title)(problem)
     raise explained

@@ -151,7 +151,7 @@ class Owner:
         self.writable = writable
         self.target = target
         self.identity = identity
-        self.options = options if options is not None else options_.parse({}, "vectorize")
+        self.options = options if options is not None else options_.parse_options({}, "vectorize")
         self.doc = doc
         self.lock = RLock()
         self._equal = None

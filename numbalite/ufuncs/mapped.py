@@ -240,7 +240,7 @@ class MapReduce:
     def _compiled_loop(self, form):
         builder, inputs = self.generate_kernel(form)
         source = builder.source(self._function.definition, Options(), [_KERNEL])
-        explain = element.explainer(self._function, self._function_title(), builder.refused)
+        explain = element.error_explainer(self._function, self._function_title(), builder.refused)
         rows = [
             _struct_type("plan", plans.plan_size(form.wide)),
             _struct_type("operands", _operands_size(form)),
@@ -259,7 +259,7 @@ class MapReduce:
         computed = self._signature.return_type or result
         typed = element.typed_function(self._function, self._signature)
         builder = Builder(element.plain_name(self._function), self._function_title())
-        builder.use_types(
+        builder.add_types(
             result, computed, *self._signature.args, *map(types.from_dtype, form.stored)
         )
         builder.ahead.append(f"#define NUMBALITE_REDUCE_DIMS {plans.max_dimensions(form.wide)}\n")
@@ -275,8 +275,8 @@ class MapReduce:
         else:
             function = self._loops.function_for(self._dtype).of([result, result])
             combining = builder.add_function(function)
-            builder.write_own(
-                templates.fill(
+            builder.write_generated(
+                templates.fill_template(
                     "reduce_pair", S=number, T=number, O=number,
                     call=element.call_text(function, combining, "a, b"),
                     commutes=str(self._loops.commutes(self._dtype)).lower(),
@@ -297,8 +297,8 @@ class MapReduce:
         )
         names = [f"a{i}" if kind in _ARRAYS else "nullptr" for i, kind in enumerate(form.kinds)]
         inputs = [name for name in names if name != "nullptr"]
-        builder.write_own(
-            templates.fill(
+        builder.write_generated(
+            templates.fill_template(
                 "mapped", scale=_SCALE, count=len(form.stored), dims=form.dims, width=form.width,
                 M=number, T=accumulator, O=result.cxx, reads="\n        ".join(filter(None, read)),
                 mapped=call, threads=plans.THREADS, kernel=_KERNEL,

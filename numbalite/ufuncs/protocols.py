@@ -179,7 +179,7 @@ class NumpyUfunc(CudaUfunc):
         if self._numpy in (np.add, np.multiply) and loop.kind in "fc":
             onepass = importlib.import_module("numbalite.functions.onepass")
             is_sum = self._numpy is np.add
-            loops = onepass.sums(stored, loop) if is_sum else onepass.products(loop)
+            loops = onepass.sum_loops(stored, loop) if is_sum else onepass.product_loops(loop)
             return loops, loops.loop_dtype
         return super()._reduction_loops_for(stored, loop)
 

@@ -270,14 +270,14 @@ def _kernel_text(kind, last, names, words, blocks):
     if last:
         stored = {**names, "O": names["T"]}
         reduced = {**names, "S": names["T"]}
-        return templates.fill(
+        return templates.fill_template(
             "reduce_both", kernel=name, threads=threads, blocks=blocks,
             body=_kernel_body(kind, stored, words), last_body=_kernel_body(last, reduced, words),
         )  # fmt: skip
     if kind.startswith("pipelined"):
         threads, blocks = plans.PIPELINE_THREADS, 1
     template = "by_key" if kind.startswith("by_key") else "reduce"
-    return templates.fill(
+    return templates.fill_template(
         template, kernel=name, threads=threads, blocks=blocks, body=_kernel_body(kind, names, words)
     )
 
@@ -348,13 +348,13 @@ class Loops:
             }
         for kind, last in kinds:
             blocks = plans.min_blocks(kind, vec, vec * loop.itemsize)
-            builder.write_own(_kernel_text(kind, last, names, words, blocks))
+            builder.write_generated(_kernel_text(kind, last, names, words, blocks))
         return builder, function
 
     def _cxx_name(self, builder, dtype):
         """Returns the C++ name of a dtype."""
         of_dtype = types.from_dtype(dtype)
-        builder.use_types(of_dtype)
+        builder.add_types(of_dtype)
         return of_dtype.cxx
 
     def _write_function(self, builder, template, names, loop, unary):
@@ -363,8 +363,8 @@ class Loops:
         function = self.function_for(loop).of((types.from_dtype(loop),) * (1 if unary else 2))
         namespace = builder.add_function(function)
         operand = f"const {names['T']} b = numbalite::nl_convert<{names['T']}>(*operand);\n        "
-        builder.write_own(
-            templates.fill(
+        builder.write_generated(
+            templates.fill_template(
                 template,
                 **names,
                 call=element.call_text(function, namespace, "a" if unary else "a, b"),
@@ -378,7 +378,7 @@ class Loops:
         """Returns (the images of kernels, the files of the user's lines)"""
         definition, suffix = function.definition, kernels[0].removeprefix("nl")
         source = builder.source(definition, self.options, kernels, suffix=suffix)
-        explain = element.explainer(function, f"{self.name}({loop}, {loop})")
+        explain = element.error_explainer(function, f"{self.name}({loop}, {loop})")
         return Images(source, explain), (definition.text.label,)
 
     def commutes(self, dtype) -> bool:
@@ -478,12 +478,12 @@ class OperatorLoops(Loops):
     def _write_function(self, builder, template, names, loop, unary):
         builder.ahead.append('#include "numbalite/reduce_operators.cuh"\n')
         builder.names |= identifiers(self._operation)
-        builder.write_own(f"typedef numbalite::nl_reduce::{self._operation} nl_function;\n")
+        builder.write_generated(f"typedef numbalite::nl_reduce::{self._operation} nl_function;\n")
 
     def _kernel_images(self, builder, function, kernels, loop):
         fields = self.options.source_fields()
         name = f"{self.name}{kernels[0].removeprefix('nl')}.cu"
-        source = Source(builder.finish(fields), name, tuple(kernels), describe=False, **fields)
+        source = Source(builder.join_source(fields), name, tuple(kernels), describe=False, **fields)
         return Images(source), ()
 
 

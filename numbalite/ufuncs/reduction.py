@@ -88,7 +88,7 @@ class Reduce(_core.Reduction):
     """
 
     def __init__(self, functor=None, *, source=None, name=None, args=None, **given):
-        options = options_.parse(given, "cuda.reduce")
+        options = options_.parse_options(given, "cuda.reduce")
         function = element.operation_function(
             functor, "a, b", "cuda.reduce", "reduction", source=source, name=name, args=args,
             options=options, frame=sys._getframe(1),

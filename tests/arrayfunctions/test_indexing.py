@@ -143,7 +143,7 @@ def test_gather_uses_16_byte_accesses(monkeypatch):
     """Rows are copied in units of 16 bytes if their alignment allows it."""
     words = []
     real = gather._gather_kernel
-    monkeypatch.setattr(gather, "_kernel", lambda *key: words.append(key[:3]) or real(*key))
+    monkeypatch.setattr(gather, "_gather_kernel", lambda *key: words.append(key[:3]) or real(*key))
     host = np.arange(96, dtype="f4").reshape(4, 24)
     d = cuda.to_device(host)
     rows = cuda.to_device(np.array([3, 0], "i4"))

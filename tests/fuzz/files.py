@@ -18,7 +18,7 @@ from numbalite.compilers import cache, compile_count, folders, hostheaders, imag
 from numbalite.kernels import options
 from numbalite.runtime.ipchandles import IpcHandle
 
-KEY = cache.digest("fuzz")
+KEY = cache.hash_values("fuzz")
 IMAGE = image.Image("sim", b"code" * 50, "sim", {"k": "nl_k"}, {"k": "text"}, "log", None, "source")
 _folder = None
 
@@ -59,8 +59,8 @@ def read_cache_folder(data):
     for made in (inside, outside):
         made.mkdir(mode=0o700)
     (outside / "notes").write_bytes(b"theirs")
-    folders.mark(str(outside))
-    assert cache.store(KEY, IMAGE)
+    folders.mark_folder(str(outside))
+    assert cache.store_image(KEY, IMAGE)
     image_of_ours = next(inside.glob("*.image")).read_bytes()
     files = (b"theirs", b"", b"theirs" * 99, image_of_ours[:3], b"x" + image_of_ours)
     for _ in range(s.below(8)):
@@ -88,9 +88,14 @@ def read_cache_folder(data):
     }
     for _ in range(1 + s.below(3)):
         s.pick(
-            (cache.clear, cache.usage, lambda: cache.trim(0), lambda: folders.sweep(str(inside)))
+            (
+                cache.clear_cache,
+                cache.cache_usage,
+                lambda: cache.trim_cache(0),
+                lambda: folders.remove_abandoned(str(inside)),
+            )
         )()
-    cache.clear()
+    cache.clear_cache()
     assert before.items() <= contents_by_path(root).items(), set(before) - set(
         contents_by_path(root)
     )
@@ -119,7 +124,7 @@ def read_headers(data):
         path.write_text(s.text(tokens, 6), encoding="utf-8", errors="surrogatepass")
     given = {s.pick(HEADER_NAMES).format(theirs): s.text(tokens, 6) for _ in range(s.below(4))}
     before = contents_by_path(root)
-    call_or_exception(options.parse, {"headers": given})
+    call_or_exception(options.parse_options, {"headers": given})
     unit = compilers.Source(s.text(tokens, 12), headers=tuple(given.items()))
     near, kind = str(theirs / "inner"), s.pick(("sim", "host"))
     arguments = unit, "", [str(theirs)], near, str(own), s.flag(), kind, s.flag()

@@ -98,12 +98,12 @@ def fuzz_code(data):
     tokens = scanner.tokenize(text)
     assert "".join(t.text for t in tokens).strip() or not text.strip() or True
     for question in (scanner.blank_comments, scanner.scan_source, scanner.functions, scanner.parameter_lists, scanner.has_kernel, scanner.find_broken_string,
-                     freenames.free_names, translation.translate, hostlog.texts_by_line, hostlog.messages):  # fmt: skip
+                     freenames.free_names, translation.translate_source, hostlog.texts_by_line, hostlog.parse_messages):  # fmt: skip
         call_or_exception(question, text)
-    call_or_exception(lambda: translation.translate(text, spared=divisions.unmarked_macros([text])))
+    call_or_exception(lambda: translation.translate_source(text, spared=divisions.unmarked_macros([text])))
     call_or_exception(linemap.consecutive_text(text, "a.py").numbered)
-    call_or_exception(irpatch.patch, text)
-    call_or_exception(irpatch.patch, text, checks=("memory", "unwritten", "nan"))
+    call_or_exception(irpatch.rewrite_ir, text)
+    call_or_exception(irpatch.rewrite_ir, text, checks=("memory", "unwritten", "nan"))
 
 
 NAME_TOKENS = (
@@ -126,9 +126,9 @@ def fuzz_records(data):
     """Parses the bytes of a fault record that a kernel may have written, and of images."""
     s = Source(data)
     raw = s.bytes(fault.SIZE).ljust(512, b"\0")
-    found = fault.decode(raw)
+    found = fault.decode_record(raw)
     fault.name_array(found, [("x", found.get("address", 0), (3,), (4,), 4), ("y", 5)])
-    assert fault.message(found, "k")
+    assert fault.fault_message(found, "k")
     made, _ = call_or_exception(image.Image.from_bytes, s.rest())
     if made is not None:
         assert image.Image.from_bytes(made.to_bytes()) == made
@@ -149,7 +149,7 @@ def fuzz_cached(data):
     if _folder is None:
         _folder = tempfile.TemporaryDirectory(prefix="numbalite-fuzz-")
     os.environ["NUMBALITE_CACHE_DIR"] = _folder.name
-    assert cache.store(KEY, IMAGE) and cache.load(KEY) == IMAGE
+    assert cache.store_image(KEY, IMAGE) and cache.load_image(KEY) == IMAGE
     (path,) = [
         os.path.join(_folder.name, n) for n in os.listdir(_folder.name) if n.endswith(".image")
     ]
@@ -172,14 +172,14 @@ def fuzz_cached(data):
             os.symlink("other", path)
         else:
             os.mkfifo(path)
-    found = cache.load(KEY)
+    found = cache.load_image(KEY)
     assert found is None or (kind < 12 and changed == good and found == IMAGE), kind
-    cache.usage()
-    cache.trim(0 if s.flag(8) else 1 << 20)
+    cache.cache_usage()
+    cache.trim_cache(0 if s.flag(8) else 1 << 20)
     if kind == 12 and os.path.isdir(path):
         os.rmdir(path)
-    assert cache.store(KEY, IMAGE) and cache.load(KEY) == IMAGE
-    cache.clear()
+    assert cache.store_image(KEY, IMAGE) and cache.load_image(KEY) == IMAGE
+    cache.clear_cache()
 
 
 @register_target

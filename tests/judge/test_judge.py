@@ -167,7 +167,7 @@ def test_functions_that_compilers_call_are_accepted(tmp_path, monkeypatch):
     """Compilers call sincosf in place of sinf and cosf, and memset and memcpy in place of loops. The defaults of
     some distributions add calls that check the stack and the sizes of buffers."""
     defaults = "-fstack-protector-all -D_FORTIFY_SOURCE=2"
-    monkeypatch.setenv("NUMBALITE_CXX", f"{' '.join(host.find().command)} {defaults}")
+    monkeypatch.setenv("NUMBALITE_CXX", f"{' '.join(host.find_compiler().command)} {defaults}")
     path = tmp_path / "task.py"
     path.write_text(WAVE)
     verdict = judge_submission(str(path), WAVE_KERNEL, tmp_path)

@@ -349,8 +349,8 @@ def test_tuning_table_can_be_exported(measure_on_simulator, tmp_path):
 
 def test_the_disk_cache_counts_and_removes_tables(measure_on_simulator):
     check_tuned_saxpy(make_tuned_saxpy(), 1000)
-    assert cache.usage()[1] > 0
-    cache.clear()
+    assert cache.cache_usage()[1] > 0
+    cache.clear_cache()
     again = make_tuned_saxpy()
     check_tuned_saxpy(again, 1000)
     assert again.tuning.origin == "measured"

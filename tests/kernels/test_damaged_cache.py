@@ -52,11 +52,11 @@ def test_valid_files_with_a_foreign_image_are_replaced(own_cache):
     it."""
     assert run_cached_kernel("foreign") == 1
     key = bytes.fromhex(cache_entry(own_cache).name.partition(".")[0])
-    kept = cache.load(key)
+    kept = cache.load_image(key)
     for data in (b"", b"no image at all", b"\x7fELF" + bytes(200), b"NLSIMG01" + bytes(64)):
-        assert cache.store(key, kept.replace(data=data))
+        assert cache.store_image(key, kept.replace(data=data))
         assert run_cached_kernel("foreign") == 1 and run_cached_kernel("foreign") == 0
-        assert cache.load(key).data != data
+        assert cache.load_image(key).data != data
 
 
 def test_pipe_in_place_of_a_cache_file_is_replaced(own_cache):
@@ -89,10 +89,10 @@ def test_cache_files_of_other_users_are_ignored(own_cache, monkeypatch):
     key = bytes.fromhex(path.name.partition(".")[0])
     if os.geteuid() == 0:  # give it to another user
         os.chown(path, 12345, -1)
-        assert cache.load(key) is None
+        assert cache.load_image(key) is None
     else:
         monkeypatch.setattr(os, "geteuid", lambda: 12345)
-        assert cache.load(key) is None
+        assert cache.load_image(key) is None
 
 
 def test_link_to_a_directory_writable_by_others_is_rejected(tmp_path, monkeypatch):

@@ -407,7 +407,7 @@ def test_forall_of_zero_elements_launches_nothing():
             TypeError, match=f"increment_below_n.forall: {name} is an integer, not {value!r}"
         ):
             increment_below_n.forall(**options)
-    with pytest.raises(ValueError, match="tpb is the threads of a block, not -1"):
+    with pytest.raises(ValueError, match="tpb is the number of threads per block, not -1"):
         increment_below_n.forall(1, tpb=-1)
 
 

@@ -17,7 +17,7 @@ from kit.sample import VARIABLE
 import numbalite
 from numbalite import compilers, cuda
 from numbalite.compilers import host
-from numbalite.compilers.hostbuild import identify
+from numbalite.compilers.hostbuild import identify_compiler
 from numbalite.errors import CompileError, KernelWarning, NumbaliteWarning
 
 KERNEL = '''
@@ -419,7 +419,7 @@ def test_mistakes_in_one_of_several_signatures_do_not_warn(load_text, kind, targ
     """x < 0 is always false for unsigned integers, but useful if another signature has signed
     numbers."""
     draw = random.Random(f"{os.environ[VARIABLE]} {kind} {target}")
-    is_gcc = identify(host.find()).family == "gcc"
+    is_gcc = identify_compiler(host.find_compiler()).family == "gcc"
     unsigned = UNSIGNED[2:] if is_gcc else UNSIGNED  # g++ does not warn of promoted operands
     same = draw.sample(unsigned, min(draw.randrange(2, 4), len(unsigned)))
     mixed = [*draw.sample(unsigned, draw.randrange(1, 3)), draw.choice(SIGNED)]

@@ -19,7 +19,9 @@ def without_unspecified_numbers(text):
     """The threads and elements in a report are unspecified, and so is the number of further
     reports."""
     text = re.sub(r"\s\(and \d+ more, in \d+ places?\)", "", text)
-    if hostbuild.identify(host.find()).family == "gcc":  # the simulator detects another race first
+    if (
+        hostbuild.identify_compiler(host.find_compiler()).family == "gcc"
+    ):  # the simulator detects another race first
         text = re.sub(r"thread \(.*", "", text)
     return re.sub(r"\(\d+,\d+,\d+\)|\[\d+\]", "#", text)
 

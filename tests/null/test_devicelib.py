@@ -87,14 +87,14 @@ def packed_fault_record(
 
 def test_zeroed_record_contains_no_fault():
     assert fault.SIZE == 336
-    assert fault.decode(bytes(512))["kind"] is None
+    assert fault.decode_record(bytes(512))["kind"] is None
 
 
 def test_out_of_bounds_record_is_decoded():
     numbers = (2, 1, -7, 5, 4, 5, 0, 0)
     texts = (b"", b"", b"lesson.py\0rest")
     data = packed_fault_record(1, 12, (3, 2, 1), (9, 8, 7), numbers, texts, 4096, 3)
-    found = fault.decode(data)
+    found = fault.decode_record(data)
     assert found == {
         "kind": "index",
         "file": "lesson.py",
@@ -110,7 +110,7 @@ def test_out_of_bounds_record_is_decoded():
         "extent": 5,
     }
     fault.name_array(found, [("x", 0, (), (), 1), ("table", 4096, (4, 5), (20, 4), 4)])
-    assert fault.message(found, "poke") == (
+    assert fault.fault_message(found, "poke") == (
         "poke: index -7 is out of bounds for axis 1 of 'table' with shape (4, 5) "
         "[block (3, 2, 1), thread (9, 8, 7); 2 more threads failed a check]"
     )
@@ -159,22 +159,22 @@ def test_out_of_bounds_message_names_the_array(address, ndim, shape, expected):
 
 def test_out_of_bounds_messages_of_unnamed_arrays():
     data = packed_fault_record(1, numbers=(1, 0, 3, 3, 3, 0, 0, 0))
-    assert "an array with shape (3,)" in fault.message(fault.decode(data))
+    assert "an array with shape (3,)" in fault.fault_message(fault.decode_record(data))
     data = packed_fault_record(1, numbers=(6, 5, 3, 3, 1, 2, 3, 4))
-    assert "with shape (1, 2, 3, 4, ...)" in fault.message(fault.decode(data))
+    assert "with shape (1, 2, 3, 4, ...)" in fault.fault_message(fault.decode_record(data))
 
 
 def test_assert_record_is_decoded():
     data = packed_fault_record(2, 5, texts=(b"kernel", b"x > 0", b"a.py"))
-    found = fault.decode(data)
+    found = fault.decode_record(data)
     assert (found["condition"], found["function"], found["line"]) == ("x > 0", "kernel", 5)
-    assert "assertion `x > 0` failed" in fault.message(found)
-    assert "more" not in fault.message(found)
+    assert "assertion `x > 0` failed" in fault.fault_message(found)
+    assert "more" not in fault.fault_message(found)
 
 
 def test_trap_record_is_decoded():
-    found = fault.decode(packed_fault_record(3, 5, texts=(b"kernel", b"", b"a.py"), count=2))
-    assert fault.message(found) == (
+    found = fault.decode_record(packed_fault_record(3, 5, texts=(b"kernel", b"", b"a.py"), count=2))
+    assert fault.fault_message(found) == (
         "__trap() was called [block (0, 0, 0), thread (0, 0, 0); 1 more thread failed a check]"
     )
 

@@ -11,7 +11,7 @@ import pytest
 
 from numbalite import compilers, errors
 from numbalite.compilers import Source, bundled, files, headers, linking, nvrtc, toolkit
-from numbalite.compilers import _key as unit_key
+from numbalite.compilers import _cache_key as unit_key
 from numbalite.cxx.slip import Lines, Slip
 
 
@@ -99,9 +99,9 @@ def test_environment_variable_selects_nvrtc(tmp_path, monkeypatch):
 def test_nvrtc_fingerprint_changes_with_the_file(tmp_path, monkeypatch):
     path = write_file(tmp_path / "libnvrtc.so.13")
     monkeypatch.setenv("NUMBALITE_NVRTC", path)
-    first = toolkit.fingerprint()
+    first = toolkit.libraries_fingerprint()
     write_file(tmp_path / "libnvrtc.so.13", "updated")
-    assert toolkit.fingerprint() != first
+    assert toolkit.libraries_fingerprint() != first
 
 
 # ---- include directories
@@ -186,7 +186,7 @@ def bundled_headers(tmp_path, monkeypatch):
         written.append(working)
         return True
 
-    monkeypatch.setattr(bundled, "_fill", fill)
+    monkeypatch.setattr(bundled, "_write_headers", fill)
     return written
 
 
@@ -310,7 +310,12 @@ def test_include_directives_are_parsed():
     x = "include"; // include <no>
 #include MACRO
 #include\t<d.h>"""
-    assert headers.includes(text) == [("a.h", True), ("b/c.h", False), ("", False), ("d.h", False)]
+    assert headers.included_names(text) == [
+        ("a.h", True),
+        ("b/c.h", False),
+        ("", False),
+        ("d.h", False),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -335,11 +340,11 @@ def test_include_directives_are_parsed():
     ],
 )
 def test_include_directives_of_any_spelling_are_parsed(text, found):
-    assert headers.includes(text) == ([found] if found else [])
+    assert headers.included_names(text) == ([found] if found else [])
 
 
 def include_closure(source, **fields):
-    return headers.closure(Source(source, **fields), lambda: ())
+    return headers.include_closure(Source(source, **fields), lambda: ())
 
 
 def test_include_closure_excludes_library_headers():
@@ -376,7 +381,7 @@ def test_headers_in_memory_may_include_files(tmp_path):
 
 def test_include_closure_contains_toolkit_header_dates(tmp_path):
     write_file(tmp_path / "cuda_fp16.h", "#include <another.h>")
-    found = headers.closure(Source("#include <cuda_fp16.h>"), lambda: (str(tmp_path),))
+    found = headers.include_closure(Source("#include <cuda_fp16.h>"), lambda: (str(tmp_path),))
     assert len(found) == 1 and found[0][0] == str(tmp_path / "cuda_fp16.h")
 
 
@@ -499,16 +504,16 @@ def test_newest_supported_architecture_is_chosen():
 
 def test_source_fields_become_nvrtc_options():
     unit = Source("", fastmath=True, lineinfo=True, opt=0, max_registers=32, options=("-DX=1",))
-    found = nvrtc.options(unit, "sm_90", ("/inc",))
+    found = nvrtc.nvrtc_options(unit, "sm_90", ("/inc",))
     for option in ("--gpu-architecture=sm_90", "--std=c++17", "--use_fast_math", "-DX=1", "-I/inc",
                    "--generate-line-info", "--ptxas-options=-O0", "--maxrregcount=32"):  # fmt: skip
         assert option in found
-    own = nvrtc.options(Source("", options=("-std=c++20", "-arch=sm_80")), "sm_90")
+    own = nvrtc.nvrtc_options(Source("", options=("-std=c++20", "-arch=sm_80")), "sm_90")
     assert not [o for o in own if "c++17" in o or "sm_90" in o]
-    assert "--device-debug" in nvrtc.options(Source("", debug=True), "sm_90")
-    assert "--device-debug" not in nvrtc.options(Source("", boundscheck=True), "sm_90")
+    assert "--device-debug" in nvrtc.nvrtc_options(Source("", debug=True), "sm_90")
+    assert "--device-debug" not in nvrtc.nvrtc_options(Source("", boundscheck=True), "sm_90")
     for checked in ({"debug": True}, {"boundscheck": True}):
-        assert "-DNUMBALITE_DEBUG=1" in nvrtc.options(Source("", **checked), "sm_90")
+        assert "-DNUMBALITE_DEBUG=1" in nvrtc.nvrtc_options(Source("", **checked), "sm_90")
 
 
 LOG = """lesson.py(14): error: identifier "undefined_x" is undefined
@@ -539,7 +544,7 @@ Compilation terminated.
 
 
 def test_messages_are_about_the_users_text():
-    failure = nvrtc._failure(Source(""), {"status": 6, "log": LOG}, "source", (), (13, 0))
+    failure = nvrtc._compile_error(Source(""), {"status": 6, "log": LOG}, "source", (), (13, 0))
     text = str(failure)
     assert text.startswith('lesson.py(14): error: identifier "undefined_x" is undefined\n')
     assert 'in the name "k<flot>": error: identifier "flot" is undefined' in text

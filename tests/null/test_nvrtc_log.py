@@ -35,7 +35,7 @@ def random_note(draw, file):
 @pytest.mark.parametrize("seed", range(400))
 def test_error_in_a_header_is_at_the_users_line(seed):
     draw = random.Random(seed)
-    own = sorted(n for n in headers.in_memory() if n.startswith("numbalite"))
+    own = sorted(n for n in headers.memory_headers() if n.startswith("numbalite"))
     file = draw.choice(FILES)
     led = [
         context_lines(draw, draw.choice(own), draw.randint(1, 400))
@@ -52,29 +52,29 @@ def test_error_in_a_header_is_at_the_users_line(seed):
         *notes[between:],
     ]
     message = "\n".join(parts)
-    assert nvrtclog.at_the_users_line(message, FILES) == f'{file}(1234): error: "one index"'
+    assert nvrtclog.move_to_user_line(message, FILES) == f'{file}(1234): error: "one index"'
 
 
 @pytest.mark.cases(50)
 @pytest.mark.parametrize("seed", range(200))
 def test_error_in_the_users_file_keeps_its_line(seed):
     draw = random.Random(seed)
-    own = sorted(headers.in_memory())
+    own = sorted(headers.memory_headers())
     first = f"lesson.py(15): error: no operator matches\n            operand types are: int = float\n{SHOWN[1]}"
     notes = [random_note(draw, draw.choice(own)) for _ in range(draw.randint(0, 3))]
     mine = "lesson.py(3): note #1234-D: declared here\n  int x;\n      ^"
     led = context_lines(draw, "lesson.py", 40)
-    text = nvrtclog.at_the_users_line("\n".join([first, *notes, led, mine]), FILES)
+    text = nvrtclog.move_to_user_line("\n".join([first, *notes, led, mine]), FILES)
     assert text == f"{first}\n{led}\n{mine}"
 
 
 def test_line_directives_name_the_users_files():
     text = 'x\n  # line 3 "a \\"b\\".py"\n#line 1 "numbalite/array.cuh"\n'
     found = ['numbalite/array.cuh(1): error: wrong\n  f\n  ^\n   see a "b".py(7)']
-    assert nvrtclog.readable(found, Source(""), text) == ['a "b".py(7): error: wrong']
+    assert nvrtclog.readable_messages(found, Source(""), text) == ['a "b".py(7): error: wrong']
 
 
 def test_only_messages_of_the_users_files_remain():
     found = ["lesson.py(1): warning: unused", "lesson.py(2): error: wrong"]
-    assert nvrtclog.readable(found, Source(""), "") == ["lesson.py(2): error: wrong"]
-    assert nvrtclog.readable(found[:1], Source(""), "") == found[:1]
+    assert nvrtclog.readable_messages(found, Source(""), "") == ["lesson.py(2): error: wrong"]
+    assert nvrtclog.readable_messages(found[:1], Source(""), "") == found[:1]

@@ -19,34 +19,34 @@ def make_image(number):
 
 
 def make_pack_entries(count):
-    return [(cache.digest(number), make_image(number)) for number in range(count)]
+    return [(cache.hash_values(number), make_image(number)) for number in range(count)]
 
 
 @pytest.fixture
 def pack_folder(tmp_path, monkeypatch):
     """Returns a folder for packs; clears the cached contents of other packs."""
     monkeypatch.setattr(pack, "FOLDER", str(tmp_path))
-    pack._for_target.cache_clear()
+    pack._target_pack.cache_clear()
     yield tmp_path
-    pack._for_target.cache_clear()
+    pack._target_pack.cache_clear()
 
 
 @pytest.mark.parametrize("block", [1, 3000, 1 << 20])
 def test_packed_images_are_read_unchanged(pack_folder, monkeypatch, block):
     monkeypatch.setattr(pack, "BLOCK", block)
     written = make_pack_entries(40)
-    pack.write(pack_folder / "a.pack", ((k, i.replace(ptx=b"ptx", log="log")) for k, i in written))
+    pack.write_pack(pack_folder / "a.pack", ((k, i.replace(ptx=b"ptx", log="log")) for k, i in written))
     read = pack.Pack((pack_folder / "a.pack").read_bytes())
     assert len(read) == 40 and read.digest == pack.digest_of_sources()
     for key, expected in random.Random(block).sample(written, 40):
         assert read.get(key) == expected
-    assert read.get(cache.digest("another")) is None
+    assert read.get(cache.hash_values("another")) is None
 
 
 def test_a_damaged_pack_loses_images_and_raises_nothing_else(pack_folder):
     path = pack_folder / "a.pack"
     written = make_pack_entries(5)
-    pack.write(path, written)
+    pack.write_pack(path, written)
     raw = path.read_bytes()
     draw = random.Random(1)
     for _ in range(300):
@@ -65,22 +65,22 @@ def test_a_damaged_pack_loses_images_and_raises_nothing_else(pack_folder):
 def test_the_key_does_not_depend_on_the_folder_of_the_package():
     package = str(pathlib.Path(compilers.__file__).parents[1])
     here = Source(f'#line 1 "{package}/ufuncs/add.py"\nint x;', f"{package}/add.cu", ("k",))
-    assert pack.portable(here).text == '#line 1 "numbalite/ufuncs/add.py"\nint x;'
-    assert pack.key_of(here) == pack.key_of(pack.portable(here))
+    assert pack.portable_source(here).text == '#line 1 "numbalite/ufuncs/add.py"\nint x;'
+    assert pack.source_key(here) == pack.source_key(pack.portable_source(here))
     for other in (
         here.replace(text="int y;"),
         here.replace(kernels=("l",)),
         here.replace(options=("-DN=1",)),
         here.replace(stoppable=True),
     ):
-        assert pack.key_of(other) != pack.key_of(here)
+        assert pack.source_key(other) != pack.source_key(here)
 
 
 def test_a_packed_image_is_used_instead_of_a_compilation(pack_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
     source = Source('extern "C" __global__ void k() { }', kernels=("k",), describe=False)
     packed = make_image(3)
-    pack.write(pack_folder / "sm_90.pack", [(pack.key_of(source), packed)])
+    pack.write_pack(pack_folder / "sm_90.pack", [(pack.source_key(source), packed)])
     count = compilers.compile_count()
     assert compilers.compile_source(source, TARGET) == packed
     assert compilers.compile_source(source, ("cuda", 9, 1)) == packed  # the same major number
@@ -93,9 +93,9 @@ def test_a_packed_image_is_used_instead_of_a_compilation(pack_folder, tmp_path, 
 
 def test_a_pack_of_other_files_is_ignored(pack_folder, monkeypatch):
     source = Source('extern "C" __global__ void k() { }', kernels=("k",), describe=False)
-    pack.write(pack_folder / "sm_90.pack", [(pack.key_of(source), make_image(3))])
-    assert pack.load(source, TARGET) is not None
-    pack._for_target.cache_clear()
+    pack.write_pack(pack_folder / "sm_90.pack", [(pack.source_key(source), make_image(3))])
+    assert pack.load_image(source, TARGET) is not None
+    pack._target_pack.cache_clear()
     monkeypatch.setattr(pack, "digest_of_sources", lambda: bytes(16))
-    assert pack.load(source, TARGET) is None
-    assert pack.load(source, ("sim",)) is None
+    assert pack.load_image(source, TARGET) is None
+    assert pack.load_image(source, ("sim",)) is None

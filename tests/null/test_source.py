@@ -9,7 +9,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from numbalite.compilers.hints import explain, undefined_names
+from numbalite.compilers.hints import add_hints, undefined_names
 from numbalite.cxx import linemap
 from numbalite.cxx.capture import Scope
 from numbalite.cxx.definition import Definition
@@ -399,9 +399,9 @@ def test_undefined_name_gets_a_hint(log):
     from numbalite.errors import CompileError
 
     assert undefined_names(log) == ["TILE"]
-    problem = explain(CompileError(log, log=log), "k", {"TILE": "TILE is a list"})
+    problem = add_hints(CompileError(log, log=log), "k", {"TILE": "TILE is a list"})
     assert str(problem).endswith("hint: TILE is a list") and problem.log == log
-    assert "hint" not in str(explain(CompileError(log, log=log), "k", {}))
+    assert "hint" not in str(add_hints(CompileError(log, log=log), "k", {}))
 
 
 def test_wrong_dimensions_and_raw_strings_get_hints():
@@ -409,11 +409,11 @@ def test_wrong_dimensions_and_raw_strings_get_hints():
     from numbalite.errors import CompileError
 
     log = "error: expression must have pointer-to-object type but it has type float"
-    problem = explain(CompileError(log, log=log), "k", {}, [("x", float32[:])],
+    problem = add_hints(CompileError(log, log=log), "k", {}, [("x", float32[:])],
                       linemap.consecutive_text('a;\nprintf("a\n");', "lesson.py", 10))  # fmt: skip
     assert "x is float32[:]" in str(problem) and 'r"""' in str(problem)
     assert "line 11" in str(problem)
-    problem = explain(
+    problem = add_hints(
         CompileError(log, log=log), "k", {}, (), linemap.consecutive_text("if (a {\n}", "l", 3)
     )
     assert "the { on line 3" not in str(problem) and "the ( on line 3 has no partner" in str(
@@ -425,7 +425,7 @@ def test_pow_link_errors_of_old_compilers_get_a_hint():
     from numbalite.errors import CompileError
 
     log = "ptxas fatal   : Unresolved extern function '_Z5powiffi'"
-    assert "write pow(x, (float)n)" in str(explain(CompileError(log, log=log), "k", {}))
+    assert "write pow(x, (float)n)" in str(add_hints(CompileError(log, log=log), "k", {}))
 
 
 def test_half_constants_on_old_compilers_get_a_hint():
@@ -435,4 +435,4 @@ def test_half_constants_on_old_compilers_get_a_hint():
         "k.cu(3): error: expression must have a constant value\n"
         'k.cu(3): note #2703-D: cannot call non-constexpr function "__half::__half(const __half_raw &)"'
     )
-    assert "make the number a float32" in str(explain(CompileError(log, log=log), "k", {}))
+    assert "make the number a float32" in str(add_hints(CompileError(log, log=log), "k", {}))

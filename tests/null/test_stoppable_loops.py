@@ -96,7 +96,7 @@ def small_budget(monkeypatch):
 def test_stoppable_loops_keep_results_and_end_after_the_flag(group):
     for seed in range(group * 25, group * 25 + 25):
         ptx = RandomLoopKernels(seed).kernel()
-        tested, _ = stoppable.instrument(ptx)
+        tested, _ = stoppable.insert_stop_tests(ptx)
         plain = ptxthread.PTXThread(ptx, None).run(1500)
         same = ptxthread.PTXThread(tested, lambda executed: 0).run(
             40000, len(plain.stored) + (plain.end is not None)
@@ -113,7 +113,7 @@ def test_stoppable_loops_keep_results_and_end_after_the_flag(group):
 def count_loop(body):
     """Returns the counter of a function's only loop: (goes_on, step, bound, iterations at most)."""
     (function,) = ptxreader.read_ptx(HEAD + body + "\nret;\n}\n").functions
-    (loop,) = ptxloops.find(function)
+    (loop,) = ptxloops.find_loops(function)
     found = loop.counted
     return found and (found.goes_on, found.step, found.bound, found.most)
 
@@ -161,4 +161,4 @@ def test_irreducible_loops_have_no_stop_test():
 def test_short_loops_with_constant_bounds_have_no_test():
     loop = "mov.u32 %i, 0; L: add.s32 %i, %i, 1; setp.ne.s32 %p, %i, {}; @%p bra L; ret;"
     for most, tests in ((BUDGET // 3, 0), (BUDGET, 1)):
-        assert len(stoppable.instrument(f"{HEAD}{loop.format(most)}\n}}\n")[1]) == tests
+        assert len(stoppable.insert_stop_tests(f"{HEAD}{loop.format(most)}\n}}\n")[1]) == tests

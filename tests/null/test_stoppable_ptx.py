@@ -16,7 +16,7 @@ HEAD = ".version 8.0\n.target sm_75\n.address_size 64\n"
 
 def instrumented_ptx(body, kind=".visible .entry k(.param .u64 a)", more=""):
     ptx = f"{HEAD}{more}{kind}\n{{\n{textwrap.dedent(body)}\n}}\n"
-    return stoppable.instrument(ptx)
+    return stoppable.insert_stop_tests(ptx)
 
 
 def count_checks(body, **how):
@@ -48,7 +48,7 @@ def test_each_backward_branch_has_a_test(body, tests):
 
 def test_a_kernel_without_loops_is_unchanged():
     ptx = HEAD + ".visible .entry k() {\n@%p1 bra L;\nL: ret;\n}\n"
-    assert stoppable.instrument(ptx) == (ptx, [])
+    assert stoppable.insert_stop_tests(ptx) == (ptx, [])
 
 
 def test_braces_outside_of_functions_are_no_bodies():
@@ -106,7 +106,7 @@ def test_stop_tests_report_the_users_line():
     ret;
     """
     ptx = f'{HEAD}.visible .entry k() {{ {body} }}\n.file 1 "/u/lesson.cu"\n.file 2 "/x/a.h"\n.file 3 "/x/b.h"\n'
-    _, sites = stoppable.instrument(ptx, lambda file: file.endswith(".cu"))
+    _, sites = stoppable.insert_stop_tests(ptx, lambda file: file.endswith(".cu"))
     assert [(site.file, site.line) for site in sites] == [
         ("/u/lesson.cu", 12),
         ("/u/lesson.cu", 14),

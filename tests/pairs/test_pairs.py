@@ -79,7 +79,7 @@ ANOTHER_KIND = {"text_without_its_final_zero": "unwritten"}
 @EVERY
 def test_checkers_report_the_mistake(pair, kernel_of):
     by_ir = pair.theme == "variables" or pair.kind == "overflow"
-    if by_ir and hostbuild.identify(host.find()).family == "gcc":
+    if by_ir and hostbuild.identify_compiler(host.find_compiler()).family == "gcc":
         pytest.skip("g++ tells nothing of local variables and of sums")
     limit = HANGS if pair.kind == "hang" else WAITS if pair.name in ENDLESS else LIMIT
     with pytest.raises(errors.KernelError) as caught, checks_for(pair, limit=limit):

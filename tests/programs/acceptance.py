@@ -72,8 +72,8 @@ def source_for_compilers(path: str):
     ]
     folders = [os.path.dirname(path), *include_folders(path)]
     flags = [*_compile_flags(path), *(f"-I{folder}" for folder in folders)]
-    parsed = options.parse({"options": flags})
-    given, parsed, _ = module.device_part(consecutive_text(text, path), parsed, names)
+    parsed = options.parse_options({"options": flags})
+    given, parsed, _ = module.device_code(consecutive_text(text, path), parsed, names)
     made = module.Module(given, parsed, sorted(set(names)), "unit")
     return made._images.source._replace(describe=False, opt=0)
 

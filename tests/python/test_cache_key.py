@@ -147,7 +147,7 @@ def make_body_source(case, shuffle=lambda names: names):
 
 
 def compute_cache_key(source, args):
-    return translations.key_of(source.definition.contents(args, source.options))
+    return translations.cache_key(source.definition.contents(args, source.options))
 
 
 def assert_source_and_key(source, args):
@@ -437,7 +437,9 @@ def test_an_exported_device_function_is_not_translated_again(forbid_translations
     def exported_text(scale, signature="float32(float32)", name="f"):
         function = cuda.jit(device=True)(function_of_text(text, {"scale": scale}, "f"))
         parsed = signatures.signature(signature)
-        source, result, _ = exported.source(function, parsed, name, options.Options(device=True))
+        source, result, _ = exported.exported_source(
+            function, parsed, name, options.Options(device=True)
+        )
         return source, result
 
     first = exported_text(2)

@@ -218,7 +218,9 @@ def test_reports_name_the_collective_operation(call):
             cuda.jit(source=source)[1, 32](np.zeros(1, np.int32))
 
 
-@pytest.mark.skipif(hostbuild.identify(host.find()).family == "gcc", reason="g++ tells no columns")
+@pytest.mark.skipif(
+    hostbuild.identify_compiler(host.find_compiler()).family == "gcc", reason="g++ tells no columns"
+)
 def test_two_barriers_on_one_line_are_distinguished():
     kernel = cuda.jit(
         source="""

@@ -69,7 +69,8 @@ def variable_kernels():
 
 
 needs_clang = pytest.mark.skipif(
-    hostbuild.identify(host.find()).family == "gcc", reason="g++ tells nothing of local variables"
+    hostbuild.identify_compiler(host.find_compiler()).family == "gcc",
+    reason="g++ tells nothing of local variables",
 )
 
 

@@ -17,10 +17,12 @@ from numbalite.compilers import host, hostbuild
 from numbalite.coverage import data, report
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMPILER = host.find()
+COMPILER = host.find_compiler()
 pytestmark = [
     pytest.mark.sim,
-    pytest.mark.skipif(hostbuild.identify(COMPILER).family == "gcc", reason="g++ has no LLVM IR"),
+    pytest.mark.skipif(
+        hostbuild.identify_compiler(COMPILER).family == "gcc", reason="g++ has no LLVM IR"
+    ),
 ]
 needs_gcov = pytest.mark.skipif(
     not shutil.which("llvm-cov") or COMPILER.is_zig, reason="llvm-cov is not installed"

@@ -447,10 +447,10 @@ def system_headers():
 @pytest.mark.parametrize("name", draw_cases(6, system_headers(), "system headers"))
 def test_headers_found_by_the_simulator_are_found_by_nvrtc(name):
     """NVRTC finds each header that the simulator's compiler finds."""
-    toolkits = headers.find(name, toolkit.include_directories()) is not None
-    has_it = toolkits or name in headers.in_memory() or bool(toolkit.packages_for(name))
+    toolkits = headers.find_header(name, toolkit.include_directories()) is not None
+    has_it = toolkits or name in headers.memory_headers() or bool(toolkit.packages_for(name))
     sim = os.path.join(headers.cuda_src(), "sim", "include", name)
-    assert translation.is_of_the_host(name) == (not has_it and not os.path.isfile(sim))
+    assert translation.is_host_header(name) == (not has_it and not os.path.isfile(sim))
     if not has_it and not os.path.isfile(sim):
         with pytest.raises(CompileError, match=f"#include <{re.escape(name)}>"):
             cuda.module(f"#include <{name}>\n__global__ void k(float* x) {{}}")["k"]

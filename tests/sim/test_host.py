@@ -44,28 +44,28 @@ def test_missing_compiler_raises_with_a_hint(hide_compilers):
     with pytest.raises(
         CudaSupportError, match=r"need a C\+\+ compiler.*pip install ziglang.*apt install clang"
     ):
-        host.find()
+        host.find_compiler()
 
 
 def test_compilers_are_searched_in_order(hide_compilers, monkeypatch, tmp_path):
     zig = hide_compilers("site/ziglang/zig")
     monkeypatch.setattr("sys.path", [str(tmp_path / "site")])
-    assert host.find() == ((zig, "c++"), zig) and host.find().is_zig
-    assert host.find().path == zig
+    assert host.find_compiler() == ((zig, "c++"), zig) and host.find_compiler().is_zig
+    assert host.find_compiler().path == zig
     gcc = hide_compilers("g++")
-    assert host.find().command == (gcc,)
+    assert host.find_compiler().command == (gcc,)
     clang = hide_compilers("clang++")
-    assert host.find().command == (clang,)
+    assert host.find_compiler().command == (clang,)
     monkeypatch.setenv("CXX", "g++ -m64")
-    assert host.find() == ((gcc, "-m64"), gcc)
+    assert host.find_compiler() == ((gcc, "-m64"), gcc)
     monkeypatch.setenv("NUMBALITE_CXX", clang)
-    assert host.find() == ((clang,), clang)
+    assert host.find_compiler() == ((clang,), clang)
     for name in (
         zig,
         "zig",
     ):  # "zig" alone means its C++ compiler; the package's program is not in PATH
         monkeypatch.setenv("NUMBALITE_CXX", name)
-        assert host.find() == ((zig, "c++"), zig)
+        assert host.find_compiler() == ((zig, "c++"), zig)
 
 
 def test_relative_compiler_path_is_made_absolute(hide_compilers, monkeypatch, tmp_path):
@@ -73,7 +73,7 @@ def test_relative_compiler_path_is_made_absolute(hide_compilers, monkeypatch, tm
     path = hide_compilers("tools/my++")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NUMBALITE_CXX", "tools/my++ -m64")
-    assert host.find() == ((path, "-m64"), path)
+    assert host.find_compiler() == ((path, "-m64"), path)
 
 
 def test_compilation_works_in_a_deleted_directory(compile_image, monkeypatch, tmp_path):
@@ -82,13 +82,13 @@ def test_compilation_works_in_a_deleted_directory(compile_image, monkeypatch, tm
     monkeypatch.chdir(folder)
     folder.rmdir()
     assert compile_image(Source(PLAIN, "user.cu", ("k",), options=("-Imine",))).data
-    program = host.find().path
+    program = host.find_compiler().path
     monkeypatch.setitem(forkserver._asked, program, 99)
-    assert hostbuild._run([program, "--version"]).returncode == 0
+    assert hostbuild._run_in_folder([program, "--version"]).returncode == 0
 
 
 def test_full_disk_raises_a_compile_error(compile_image, monkeypatch):
-    monkeypatch.setattr(hostbuild._Build, "_link", lambda build, *_: build._step(["false"]))
+    monkeypatch.setattr(hostbuild._Build, "_link", lambda build, *_: build._run_step(["false"]))
     room = SimpleNamespace(f_bavail=4, f_frsize=1024)
     monkeypatch.setattr(os, "statvfs", lambda folder: room)
     with pytest.raises(CompileError, match="failed:\n.* has room for 4096 bytes: .*TMPDIR"):
@@ -99,7 +99,7 @@ def test_full_disk_raises_a_compile_error(compile_image, monkeypatch):
 def test_missing_configured_compiler_raises(hide_compilers, monkeypatch, name):
     monkeypatch.setenv(name, "no-such-c++")
     with pytest.raises(CudaSupportError, match=rf"\${name} names the compiler 'no-such-c\+\+'"):
-        host.find()
+        host.find_compiler()
 
 
 @pytest.mark.parametrize(
@@ -120,10 +120,10 @@ def test_compiler_version_is_parsed(hide_compilers, version, expected):
     if isinstance(expected, str):
         os.environ["PATH"] += os.pathsep + "/bin"
         with pytest.raises(CudaSupportError, match=expected.replace("+", r"\+")):
-            hostbuild.identify(compiler)
+            hostbuild.identify_compiler(compiler)
     else:
         os.environ["PATH"] += os.pathsep + "/bin"
-        assert hostbuild.identify(compiler)[:2] == expected
+        assert hostbuild.identify_compiler(compiler)[:2] == expected
 
 
 def test_description_is_found_after_other_bytes():
@@ -153,13 +153,13 @@ def test_host_image_has_names_and_descriptions(compile_image):
 
 def test_fingerprint_depends_on_options_and_compiler(compile_image, monkeypatch):
     unit = Source(PLAIN, "user.cu", ("k",))
-    found = host.fingerprint(unit)
-    assert found == host.fingerprint(unit)
-    assert found != host.fingerprint(unit.replace(fastmath=True))
-    assert found != host.fingerprint(unit.replace(debug=True))
+    found = host.compiler_fingerprint(unit)
+    assert found == host.compiler_fingerprint(unit)
+    assert found != host.compiler_fingerprint(unit.replace(fastmath=True))
+    assert found != host.compiler_fingerprint(unit.replace(debug=True))
     other = shutil.which("true")
     monkeypatch.setenv("NUMBALITE_CXX", other)
-    assert found != host.fingerprint(unit)
+    assert found != host.compiler_fingerprint(unit)
 
 
 def test_cache_hits_do_not_import_compiler_modules(run_python):
@@ -278,7 +278,7 @@ def test_products_are_fused_as_on_a_gpu(load_alone):
 ])  # fmt: skip
 def test_the_compiler_runs_without_this_process_sanitizer(monkeypatch, preloaded, left):
     monkeypatch.setenv("LD_PRELOAD", preloaded)
-    done = hostbuild._run(["/bin/sh", "-c", "echo $LD_PRELOAD $LC_ALL"])
+    done = hostbuild._run_in_folder(["/bin/sh", "-c", "echo $LD_PRELOAD $LC_ALL"])
     assert done.stdout.decode().split() == [*left.split(), "C"]
 
 
@@ -358,14 +358,14 @@ def test_a_precompiled_prelude_that_may_be_others_is_not_used(monkeypatch, tmp_p
         for memory in (hostprelude._made, hostprelude._asked):
             memory.clear()
         for _ in range(2):
-            found = hostprelude.arguments(compiler, "clang", [], record_and_compile, "sim")
+            found = hostprelude.prelude_arguments(compiler, "clang", [], record_and_compile, "sim")
         return found
 
     assert ask_for_prelude()[0] == "-include-pch" and len(made) == 1
     assert ask_for_prelude()[0] == "-include-pch" and len(made) == 1
     (folder,) = tmp_path.glob("prelude-*")
     spoil(folder, folder / "prelude.pch")
-    assert hostprelude._ready("clang", str(folder)) is None
+    assert hostprelude._precompiled_arguments("clang", str(folder)) is None
     is_marked = folders.is_marked(folder)  # otherwise the file is kept, and another name is used
     assert ask_for_prelude()[0] == "-include-pch" and len(made) == 2
     assert len(list(tmp_path.glob("prelude-*"))) == (1 if is_marked else 2)
@@ -427,7 +427,7 @@ def test_prelude_of_a_source_is_precompiled(compile_image, monkeypatch, tmp_path
     precompiled, because the macros precede the rest of head.h."""
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     asked = []
-    real = hostprelude.arguments
+    real = hostprelude.prelude_arguments
 
     def record_arguments(*given):
         asked.append((given[-1], real(*given)))
@@ -447,8 +447,10 @@ def test_hooks_are_compiled_once(monkeypatch, tmp_path):
     damaged."""
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     commands = []
-    real = hostbuild._run
-    monkeypatch.setattr(hostbuild, "_run", lambda *given: commands.append(given[0]) or real(*given))
+    real = hostbuild._run_in_folder
+    monkeypatch.setattr(
+        hostbuild, "_run_in_folder", lambda *given: commands.append(given[0]) or real(*given)
+    )
 
     def compile_commands(value):
         commands.clear()
@@ -474,20 +476,20 @@ def test_environment_variable_sets_the_optimization_level(monkeypatch, level, ex
     """The level is part of the fingerprint; opt= has precedence, and images with checks have level
     1 or less."""
     plain, given = Source(PLAIN, kernels=("k",)), Source(PLAIN, kernels=("k",), opt=3)
-    before = {kind: host.fingerprint(plain, kind) for kind in ("sim", "host")}
+    before = {kind: host.compiler_fingerprint(plain, kind) for kind in ("sim", "host")}
     if level is not None:
         monkeypatch.setenv("NUMBALITE_CPU_OPT", level)
 
     def optimization_levels(source, kind, checks=()):
         options = hostoptions.read_options(source)
-        flags = host.flags("clang", options, source.opt, kind, checks)
+        flags = host.code_flags("clang", options, source.opt, kind, checks)
         return [flag for flag in flags if flag.startswith("-O")]
 
     assert [*optimization_levels(plain, "sim"), *optimization_levels(plain, "host")] == expected
     assert optimization_levels(given, "sim") == optimization_levels(given, "host") == ["-O3"]
     assert optimization_levels(plain, "sim", ("memory",)) == [min(expected[0], "-O1")]
     for kind, fingerprint in before.items():
-        assert (host.fingerprint(plain, kind) == fingerprint) == (level is None)
+        assert (host.compiler_fingerprint(plain, kind) == fingerprint) == (level is None)
 
 
 def test_headers_with_which_many_sources_begin_are_precompiled(monkeypatch, tmp_path):
@@ -497,8 +499,10 @@ def test_headers_with_which_many_sources_begin_are_precompiled(monkeypatch, tmp_
     first = '// a comment\n#include "numbalite.cuh"\n#include "numbalite/ufunc.cuh"\n'
     source = f"{first}__global__ void k(numbalite::array<float> x) {{ x[0] = __LINE__; }}"
     commands = []
-    real = hostbuild._run
-    monkeypatch.setattr(hostbuild, "_run", lambda *given: commands.append(given[0]) or real(*given))
+    real = hostbuild._run_in_folder
+    monkeypatch.setattr(
+        hostbuild, "_run_in_folder", lambda *given: commands.append(given[0]) or real(*given)
+    )
     images = []
     for _ in range(hostprelude._MIN_SOURCES + 1):
         unit = Source(source, "user.cu", ("k",), opt=0)

@@ -8,13 +8,13 @@ import re
 import pytest
 
 from numbalite.compilers.sim import loops
-from numbalite.compilers.sim.irpatch import patch, vectorize
+from numbalite.compilers.sim.irpatch import add_vector_versions, rewrite_ir
 
 
 def patched_instruction(line, before=""):
     """Returns one instruction in a function, after patching."""
     text = f"define i32 @f(i32 %0, i32 %1) {{\n{before}  {line}\n  ret i32 0\n}}\n"
-    patched = patch(text)
+    patched = rewrite_ir(text)
     assert patched.startswith("define") and patched.endswith("  ret i32 0\n}\n")
     return patched.split("\n")[1 + before.count("\n") : -3]
 
@@ -91,7 +91,7 @@ def test_volatile_accesses_are_reported_to_the_engine():
     assert len(patched_instruction("%3 = load volatile i32, ptr %2, align 4", before=local)) == 1
     function = "define void @{}() {{\n  {}\n  store volatile i32 1, ptr @flag, align 4\n}}\n"
     text = function.format("caller", "call void @callee()") + function.format("callee", "")
-    assert re.findall(r"i32 (\d+)\)", patch(text)) == ["5", "3"]
+    assert re.findall(r"i32 (\d+)\)", rewrite_ir(text)) == ["5", "3"]
 
 
 def test_thread_locals_are_plain_addresses():
@@ -111,8 +111,10 @@ define void @f(i8* %0, i8* %1) {
 
 
 def test_copies_of_structs_are_checked():
-    assert patch(COPIES) == patch(COPIES, checks=("race",)) == COPIES
-    added = [line for line in patch(COPIES, checks=("memory",)).split("\n") if "aligned" in line]
+    assert rewrite_ir(COPIES) == rewrite_ir(COPIES, checks=("race",)) == COPIES
+    added = [
+        line for line in rewrite_ir(COPIES, checks=("memory",)).split("\n") if "aligned" in line
+    ]
     assert added == [
         "  call void @nl_sim_aligned(i8* %1, i32 16, i32 0), !dbg !7",
         "  call void @nl_sim_aligned(i8* %0, i32 8, i32 1)",
@@ -120,10 +122,10 @@ def test_copies_of_structs_are_checked():
     constant = COPIES.replace(
         "%1, i64 8", "getelementptr (%struct.half, %struct.half* @x, i64 1), i64 8"
     )
-    assert "%struct.half, i32" not in patch(constant, checks=("memory",))
+    assert "%struct.half, i32" not in rewrite_ir(constant, checks=("memory",))
     opaque = re.sub(r"\n  %4 = .*", "", COPIES).replace("%4", "%3")
     opaque = opaque.replace("i8*", "ptr").replace("p0i8.p0i8", "p0.p0")
-    assert patch(opaque, checks=("memory",)).count("@nl_sim_aligned(ptr %") == 2
+    assert rewrite_ir(opaque, checks=("memory",)).count("@nl_sim_aligned(ptr %") == 2
 
 
 def with_opaque_pointers(text):
@@ -146,20 +148,22 @@ define void @f(i8* %0) {
 @pytest.mark.parametrize("form", [str, with_opaque_pointers])
 def test_large_struct_copies_become_calls(size, form):
     text = form(PIXELS.replace("SIZE", str(size)))
-    patched = patch(text, checks=("race",))
+    patched = rewrite_ir(text, checks=("race",))
     if size % 8 not in (3, 5, 6, 7):
         assert patched == text
     else:
         kind = form("i8*")
         call = f"call {kind} @__tsan_memcpy({kind} nocapture %0, {kind} nocapture %c, i64 {size}), !dbg !7\n"
         assert patched.count(call) == 1 and patched.count("@llvm.memcpy") == 1
-    assert patch(text) == text
+    assert rewrite_ir(text) == text
 
 
 def test_copies_in_unchecked_code_are_unchanged():
     def patch_with_attributes(attributes):
         text = PIXELS.replace("SIZE", "6").replace(") {", ") #3 {")
-        return patch(f"{text}\nattributes #3 = {{ {attributes} }}\n", checks=("memory", "race"))
+        return rewrite_ir(
+            f"{text}\nattributes #3 = {{ {attributes} }}\n", checks=("memory", "race")
+        )
 
     assert "__tsan_memcpy" in patch_with_attributes("noinline sanitize_thread uwtable")
     assert "__tsan_memcpy" not in patch_with_attributes(
@@ -185,16 +189,16 @@ define void @f(i32* %0, i32 %1) {
 @pytest.mark.parametrize("form", [str, with_opaque_pointers])
 def test_written_fields_are_reported_before_the_store(form):
     text = form(FIELD)
-    patched = patch(text, checks=("unwritten",))
-    assert patched.count("@nl_sim_write_field(") == 1 and patch(text) == text
+    patched = rewrite_ir(text, checks=("unwritten",))
+    assert patched.count("@nl_sim_write_field(") == 1 and rewrite_ir(text) == text
     before, _, after = patched.partition("@nl_sim_write_field(")
     assert after.partition("\n")[0].endswith("i64 4), !dbg !7") and "%bf.load = " not in before
 
 
 def test_loop_back_edges_have_an_instruction():
     loop = "define void @f() {\n  br label %1, !dbg !3\n\n1:\n  br label %1, !dbg !4\n}\n"
-    assert patch(loop) == loop
-    assert patch(loop, checks=("memory",)).split("\n")[3:6] == [
+    assert rewrite_ir(loop) == loop
+    assert rewrite_ir(loop, checks=("memory",)).split("\n")[3:6] == [
         "1:",
         '  call void asm sideeffect "nop", ""(), !dbg !4',
         "  br label %1, !dbg !4",
@@ -222,10 +226,10 @@ define void @g(i32* %0) {
 
 
 def test_unused_functions_are_removed():
-    patched = patch(UNASKED.replace("BODY", "store i32 1, i32* %0, align 4"), checks=("race",))
+    patched = rewrite_ir(UNASKED.replace("BODY", "store i32 1, i32* %0, align 4"), checks=("race",))
     assert "@nl_sim" not in patched and "[1 x i8*] [i8* bitcast (void ()* @g to i8*)]," in patched
     assert "declare void @kept()" in patched
-    patched = patch(
+    patched = rewrite_ir(
         UNASKED.replace("BODY", "store volatile i32 1, i32* %0, align 4"), checks=("race",)
     )
     assert "pure_virtual" not in patched and patched.count("@nl_sim_volatile_access") == 3
@@ -234,11 +238,11 @@ def test_unused_functions_are_removed():
 
 def test_names_are_new_in_each_function():
     function = "define void @{}(i32 %0, i32 %1) {{\n  %3 = shl i32 %0, %1\n  %4 = shl i32 %0, %3\n  ret void\n}}\n"
-    patched = patch("; head\n" + function.format("a") + function.format("b"))
+    patched = rewrite_ir("; head\n" + function.format("a") + function.format("b"))
     for text in patched.split("define ")[1:]:
         names = re.findall(r"^  (%nl\.\d+) = ", text, re.MULTILINE)
         assert len(names) == len(set(names)) == 4
-    assert patch("; nothing here\n") == "; nothing here\n"
+    assert rewrite_ir("; nothing here\n") == "; nothing here\n"
 
 
 def test_unused_inline_functions_are_not_compiled():
@@ -253,17 +257,17 @@ def test_unused_inline_functions_are_not_compiled():
     ]
     kept = f"[3 x i8*] [{', '.join(names)}]"
     head = '@llvm.compiler.used = appending global {}, section "llvm.metadata"\n\n'
-    plain = patch(head.format(kept) + pure + own + kernel.format(""))
+    plain = rewrite_ir(head.format(kept) + pure + own + kernel.format(""))
     assert plain == head.format(f"[1 x i8*] [{names[2]}]") + kernel.format("")
     table = "@table = constant [1 x i8*] [i8* bitcast (void ()* @__cxa_pure_virtual to i8*)]\n"
-    asked = patch(table + head.format(kept) + pure + own + kernel.format(" volatile"))
+    asked = rewrite_ir(table + head.format(kept) + pure + own + kernel.format(" volatile"))
     assert pure in asked and own.replace("hidden", "internal") in asked and kept in asked
 
 
 def test_a_kernel_that_is_inlined_everywhere_is_not_kept():
     text = "define hidden void @k() #0 {\n  ret void\n}\n\ndefine void @g() #0 {\n  ret void\n}\n"
-    assert patch(text) == text.replace("hidden", "internal")
-    assert patch(text, checks=("race",)) == text
+    assert rewrite_ir(text) == text.replace("hidden", "internal")
+    assert rewrite_ir(text, checks=("race",)) == text
 
 
 LOOPS = """define void @f(i32 %n) #0 {
@@ -294,7 +298,7 @@ end:                                              ; preds = %other, %inner.end
 
 
 def test_loops_get_calls_at_back_edges_and_at_all_exits():
-    marked, number = loops.mark(LOOPS, 7)
+    marked, number = loops.insert_loop_calls(LOOPS, 7)
     assert number == 9
     calls = {"outer": [], "inner": [], "inner.end": [], "other": [], "end": [], "entry": []}
     label = ""
@@ -315,7 +319,7 @@ def test_loops_get_calls_at_back_edges_and_at_all_exits():
 
 def test_functions_without_loops_stay_as_they_are():
     text = "define void @f() {\nentry:\n  ret void\n}\n"
-    assert loops.mark(text, 3) == (text, 3)
+    assert loops.insert_loop_calls(text, 3) == (text, 3)
 
 
 @pytest.mark.parametrize("features", ["+sse2", "+sse2,+avx2", "+avx512f,+avx2,+sse2"])
@@ -324,7 +328,7 @@ def test_functions_of_vectors_have_registers_of_their_width(features):
         "define double @f(double %0) #0 {\n  %2 = call double @sin(double %0)\n  ret double %2\n}\n"
         f'attributes #0 = {{ "min-legal-vector-width"="0" "target-features"="{features}" }}\n'
     )
-    marked = vectorize(ir, 1)
+    marked = add_vector_versions(ir, 1)
     lanes = [int(n) for n in re.findall(r"_ZGV_LLVM_N(\d+)v_sin", marked)]
     assert lanes == [2, 4, 8][: features.count("+")]
     assert f'"min-legal-vector-width"="{64 * max(lanes)}"' in marked

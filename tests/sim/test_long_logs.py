@@ -21,7 +21,7 @@ def test_long_source_lines_are_cut_around_the_caret(prefix):
         line = "".join(rng.choice("abc +;") for _ in range(length - 1)) + "z"
         line = line[:at] + "#" + line[at + 1 :]
         below = " " * (len(prefix) and len(prefix) - 2) + ("| " if prefix else "") + " " * at + "^"
-        got = longlines.shortened(f"k.cu:1: error: x\n{prefix}{line}\n{below}\nend").split("\n")
+        got = longlines.shorten_lines(f"k.cu:1: error: x\n{prefix}{line}\n{below}\nend").split("\n")
         assert got[0] == "k.cu:1: error: x" and got[3] == "end"
         assert len(got[1]) <= 306 and got[1][got[2].index("^")] == "#"
 
@@ -32,14 +32,14 @@ def test_short_lines_and_long_messages_are_unchanged():
         "k.cu(1): error: x\n  x;\n  ^",
         "k.cu(1): error: " + "vector<" * 500 + "\n  x;\n  ^",
     ):
-        assert longlines.shortened(text) == text
-    assert longlines.shortened("x" * 20_000) == "x" * 300 + "..."
+        assert longlines.shorten_lines(text) == text
+    assert longlines.shorten_lines("x" * 20_000) == "x" * 300 + "..."
 
 
 def test_compiler_is_ended_after_the_error_limit():
     """Without a limit, clang parses the rest of the source for minutes."""
     last = process.STOPPED.decode()
-    result = process.run(
+    result = process.run_program(
         ["sh", "-c", f"cat >&2; echo '{last}' >&2; exec sleep 1000"], b"x" * 300_000
     )
     assert result.returncode and result.stderr == b"x" * 300_000 + process.STOPPED + b"\n"

@@ -31,7 +31,7 @@ def disable_disassembler(monkeypatch):
 
 
 needs_ir = pytest.mark.skipif(
-    hostbuild.identify(host.find()).family == "gcc",
+    hostbuild.identify_compiler(host.find_compiler()).family == "gcc",
     reason="g++ has no LLVM IR, in which loops and copies of structs are marked",
 )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from numbalite.compilers.sim import divisions
-from numbalite.compilers.sim.translation import translate
+from numbalite.compilers.sim.translation import translate_source
 
 REFERENCE = "::numbalite_sim::dynamic_shared"
 
@@ -35,7 +35,7 @@ LASTING = "NUMBALITE_SIM_CONSTANT "
     ],
 )
 def test_other_sources_are_unchanged(source):
-    assert translate(source).replace(LASTING, "") == source
+    assert translate_source(source).replace(LASTING, "") == source
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_other_sources_are_unchanged(source):
     ],
 )
 def test_dynamic_shared_arrays_in_functions_become_references(declaration, type_, name):
-    changed = translate("__global__ void k() { " + declaration + " }")
+    changed = translate_source("__global__ void k() { " + declaration + " }")
     assert (
         collapse_whitespace(changed)
         == f"__global__ void k() {{ auto &{name} = {REFERENCE}<{type_}>(); }}"
@@ -63,7 +63,7 @@ def test_dynamic_shared_arrays_in_functions_become_references(declaration, type_
 
 
 def test_dynamic_shared_declaration_of_several_arrays_is_translated():
-    changed = translate("void k() { extern __shared__ float a[], b[][4]; }")
+    changed = translate_source("void k() { extern __shared__ float a[], b[][4]; }")
     assert f"auto &a = {REFERENCE}<float [ ]>();" in changed
     assert f"auto &b = {REFERENCE}<float [ ] [ 4 ]>();" in changed
 
@@ -86,15 +86,15 @@ def test_shared_variables_of_an_inline_type_are_translated(declaration, definiti
         f'auto &{name} = ::numbalite_sim::shared_variable<{type_}, __COUNTER__>("{name}");'
         for name, type_ in variables.items()
     )
-    changed = collapse_whitespace(translate("void k() { " + declaration + " }", True))
+    changed = collapse_whitespace(translate_source("void k() { " + declaration + " }", True))
     assert changed == f"void k() {{ {definition} {references} }}"
-    outside = collapse_whitespace(translate(declaration + " void k() { use(s); }", True))
+    outside = collapse_whitespace(translate_source(declaration + " void k() { use(s); }", True))
     assert outside.startswith(definition) and references.split(" auto")[0] in outside
 
 
 def test_macros_declaring_shared_unions_are_translated():
     text = "#define SHARED(n) __shared__ union { int a; float b; } n;\nvoid k() { SHARED(x) SHARED(y) }"
-    changed = translate(text, True)
+    changed = translate_source(text, True)
     assert changed.count("\n") == 1 and changed.count("nl_type_of_##n") == 2
 
 
@@ -107,7 +107,7 @@ __device__ int own(float* s) { return s[0]; }
 struct A { __device__ float f() { return s[1]; } };
 }
 """
-    changed = translate(source)
+    changed = translate_source(source)
     lines = changed.splitlines()
     assert lines[1] == ";"
     assert lines[2].count(f"auto &s = {REFERENCE}<float [ ]>();") == 1
@@ -117,13 +117,13 @@ struct A { __device__ float f() { return s[1]; } };
 
 
 def test_static_is_removed_from_kernels():
-    changed = translate("void k() { static __shared__ int a[2]; __shared__ static int b; }")
+    changed = translate_source("void k() { static __shared__ int a[2]; __shared__ static int b; }")
     assert "static" not in changed
     assert "__shared__ int a[2];" in changed
 
 
 def test_unsupported_asm_becomes_a_compile_error():
-    changed = translate('void k() { asm volatile ("x"\n : "=r"(a)); __asm__("y"); }')
+    changed = translate_source('void k() { asm volatile ("x"\n : "=r"(a)); __asm__("y"); }')
     assert changed.count("NUMBALITE_SIM_ASM") == 2
     assert "volatile" not in changed
 
@@ -131,11 +131,11 @@ def test_unsupported_asm_becomes_a_compile_error():
 def test_second_type_of_dynamic_shared_memory_is_a_compile_error():
     kernel = "__global__ void {}() {{ extern __shared__ {} s[]; }}\n"
     told = "NUMBALITE_SIM_SHARED_TYPES(s)"
-    assert told in translate(kernel.format("a", "int") + kernel.format("b", "float"))
+    assert told in translate_source(kernel.format("a", "int") + kernel.format("b", "float"))
     for first, second in (("int", "int"), ("unsigned int", "int unsigned"), ("float", "T")):
-        assert told not in translate(kernel.format("a", first) + kernel.format("b", second))
+        assert told not in translate_source(kernel.format("a", first) + kernel.format("b", second))
     either = "#if A\nextern __shared__ int s[];\n#else\nextern __shared__ float s[];\n#endif\n"
-    assert told not in translate(either)
+    assert told not in translate_source(either)
 
 
 @pytest.mark.parametrize(
@@ -150,10 +150,10 @@ def test_second_type_of_dynamic_shared_memory_is_a_compile_error():
     ],
 )
 def test_unsupported_statements_are_preceded_by_a_message(statement, message):
-    changed = translate("void k() {\n    int n = 1; " + statement + "\n}")
+    changed = translate_source("void k() {\n    int n = 1; " + statement + "\n}")
     assert changed.splitlines()[1].startswith(f"    int n = 1; NUMBALITE_SIM_{message} ")
     if "__shared__" not in statement:
-        on_the_cpu = translate("void k() { " + statement + " }", kind="host")
+        on_the_cpu = translate_source("void k() { " + statement + " }", kind="host")
         assert "NUMBALITE" not in on_the_cpu
 
 
@@ -170,7 +170,7 @@ def test_unsupported_statements_are_preceded_by_a_message(statement, message):
     ],
 )
 def test_initializers_of_static_variables_are_checked(source):
-    assert translate(source.replace("@", "")) == source.replace("@", LASTING)
+    assert translate_source(source.replace("@", "")) == source.replace("@", LASTING)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_initializers_of_static_variables_are_checked(source):
     ],
 )  # fmt: skip
 def test_declarations_crossed_by_goto_are_moved(source, changed):
-    assert translate(f"void k() {{ {source} }}") == f"void k() {{ {changed} }}"
+    assert translate_source(f"void k() {{ {source} }}") == f"void k() {{ {changed} }}"
 
 
 @pytest.mark.parametrize(
@@ -198,16 +198,18 @@ def test_declarations_crossed_by_goto_are_moved(source, changed):
     ],
 )
 def test_local_declarations_are_unchanged(source):
-    assert translate(f"void k() {{ {source} }}") == f"void k() {{ {source} }}"
+    assert translate_source(f"void k() {{ {source} }}") == f"void k() {{ {source} }}"
 
 
 def test_noinline_of_a_lambda_is_removed():
-    changed = translate("auto f = [&] __noinline__ (int v) { return v; }; __noinline__ int g(int);")
+    changed = translate_source(
+        "auto f = [&] __noinline__ (int v) { return v; }; __noinline__ int g(int);"
+    )
     assert changed == LASTING + "auto f = [&]  (int v) { return v; }; __noinline__ int g(int);"
 
 
 def test_nested_launches_become_calls():
-    changed = translate(
+    changed = translate_source(
         "void k() { a::j<int, 3><<<1, 2>>>(x); int y = 1 << 2; if (y) ::l<<<1, 2>>>(); }"
     )
     name = (
@@ -215,13 +217,15 @@ def test_nested_launches_become_calls():
     )
     assert name.format("a::j<int, 3>") + "(x); int y = 1 << 2;" in changed
     assert name.format("::l") + "();" in changed
-    changed = translate("template <class T> __global__ void j(T x) {} void k() { j<<<1, 2>>>(x); }")
+    changed = translate_source(
+        "template <class T> __global__ void j(T x) {} void k() { j<<<1, 2>>>(x); }"
+    )
     assert "nl_nested_by([](auto... nl_a) { j(nl_a...); }, " in changed
-    assert "NUMBALITE_SIM_CHEVRONS(1, 2)(x)" in translate("void k() { f()<<<1, 2>>>(x); }")
+    assert "NUMBALITE_SIM_CHEVRONS(1, 2)(x)" in translate_source("void k() { f()<<<1, 2>>>(x); }")
 
 
 def test_shared_arrays_and_asm_in_macros_are_translated():
-    changed = translate(
+    changed = translate_source(
         '#define SHARED(T, n) extern __shared__ T n[]; \\\n    asm("x")\nint k();\n'
     )
     assert f"auto &n = {REFERENCE}<T [ ]>();" in changed
@@ -237,7 +241,7 @@ def test_shared_arrays_and_asm_in_macros_are_translated():
     ],
 )
 def test_translation_keeps_line_numbers(source):
-    changed = translate(source)
+    changed = translate_source(source)
     assert changed.count("\n") == source.count("\n")
     assert changed.splitlines()[-1].strip().endswith("}")
 
@@ -265,7 +269,7 @@ def test_translation_keeps_line_numbers(source):
 )  # fmt: skip
 def test_divisions_that_may_be_by_zero_are_marked(source, marked):
     """For g++, the divisions whose divisor may be zero are marked."""
-    found = translate(source, spared=divisions.unmarked_macros([source]))
+    found = translate_source(source, spared=divisions.unmarked_macros([source]))
     found = found.replace("::numbalite_sim::by->*", "#").replace("::numbalite_sim::by =", "@")
     assert collapse_whitespace(found) == collapse_whitespace(marked)
-    assert translate(source) == source
+    assert translate_source(source) == source

@@ -67,7 +67,7 @@ def is_compile_error(compile):
 @needs_nvrtc
 @pytest.mark.parametrize("seed", range(40))
 def test_too_much_static_shared_memory_raises(seed):
-    if hostbuild.identify(host.find()).family == "gcc":
+    if hostbuild.identify_compiler(host.find_compiler()).family == "gcc":
         pytest.skip("g++ tells of no calls: what each function has is looked at")
     drawn = random.Random(seed)
     forms = drawn.sample(list(FORMS), drawn.randrange(1, 5))

@@ -18,7 +18,7 @@ def test_copy_and_index_kernels_compile(compile_with_nvrtc, toolkit_options, arc
     if arch not in compile_with_nvrtc.architectures:
         pytest.skip(f"this NVRTC does not compile for sm_{arch}")
     names = ["transpose<uint8, 128, 4>", "transpose<uint32, 64, 2>", "transpose<complex128, 32, 1>"]
-    result = compile_with_nvrtc(HEAD + templates.fill("transpose"), arch, toolkit_options, names)
+    result = compile_with_nvrtc(HEAD + templates.fill_template("transpose"), arch, toolkit_options, names)
     assert result.status == 0, result.log
     for count, name in (2, "join<uint8, 1>"), (16, "join<complex128, 4>"), (32, "join<int8, 3>"):
         result = compile_with_nvrtc(HEAD + batchcopy.kernel_source(count), arch, toolkit_options, [name])
@@ -42,7 +42,7 @@ def test_map_reduce_kernels_compile(compile_with_nvrtc, toolkit_options, lanes):
     for dims, width, kind in ((1, 2, "array"), (3, 1, "same"), (3, 0, "array")):
         form = mapped.KernelForm(lanes, False, dims, width, (kind, "value", "place"), stored)
         builder, _ = fold.generate_kernel(form)
-        result = compile_with_nvrtc(builder.finish(), 90, toolkit_options)
+        result = compile_with_nvrtc(builder.join_source(), 90, toolkit_options)
         assert result.status == 0, result.log
 
 

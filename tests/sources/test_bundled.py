@@ -13,18 +13,18 @@ GPU = ("cuda", 9, 0)
 
 
 def contains_headers():
-    return (bundled.version(toolkit.nvrtc_library().path) or (0, 0)) >= bundled.SINCE
+    return (bundled.nvrtc_version(toolkit.nvrtc_library().path) or (0, 0)) >= bundled.SINCE
 
 
 def test_bundled_header_version_matches_nvrtc():
-    assert bundled.version(toolkit.nvrtc_library().path) == nvrtc.open_library()[1]
+    assert bundled.nvrtc_version(toolkit.nvrtc_library().path) == nvrtc.open_library()[1]
 
 
 def test_bundled_headers_compile(monkeypatch):
     """Tests each header for which an older NVRTC needs a package."""
     if not contains_headers():
         pytest.skip("NVRTC before 13.3 contains no headers")
-    folder = bundled.directory(toolkit.nvrtc_library().path)
+    folder = bundled.header_directory(toolkit.nvrtc_library().path)
     found = (folder, f"{folder}/cccl")
     monkeypatch.setattr(toolkit, "include_directories", lambda path=None: found)
     for header in (

@@ -170,7 +170,7 @@ def test_standard_headers_of_the_toolkit_compile():
     if not has_cccl():
         pytest.skip("the toolkit's C++ library is not installed")
     found = toolkit.include_directories(toolkit.nvrtc_library().path)
-    lacking = [n for n in NEEDS_TOOLKIT if not headers.find(f"cuda/std/{n}", found)]
+    lacking = [n for n in NEEDS_TOOLKIT if not headers.find_header(f"cuda/std/{n}", found)]
     for name in lacking:  # headers of newer releases, such as <numeric> in CUDA 12.3 to 12.5
         message = str(compile_error_of(f"#include <{name}>\n__global__ void k() {{}}"))
         assert f'"cuda/std/{name}" is a header of the CUDA toolkit' in message

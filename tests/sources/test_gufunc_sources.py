@@ -36,7 +36,7 @@ template <class T, layout L> __device__ void scale(T a, array<const T, 1, L> x, 
 
 
 def compiled_ptx(function, plan, target):
-    overload = gufuncloops.plan_kernel(function, plan, options.parse({}, "guvectorize"))
+    overload = gufuncloops.plan_kernel(function, plan, options.parse_options({}, "guvectorize"))
     image = overload.images.compile(target)
     assert (image.data[:4] == b"\x7fELF") == (image.kind != "ptx")  # PTX for GPUs newer than NVRTC
     return (image.ptx or b"").decode()

@@ -95,7 +95,7 @@ CASES = [
 @pytest.fixture(scope="module")
 def compile_kernel_image(target_of_each):
     """Returns a function compile_kernel_image(kernel, signature), which uses one of the compilers."""
-    given = options.parse({}, "cuda.jit")
+    given = options.parse_options({}, "cuda.jit")
     return lambda kernel, sig: ahead._kernel_images(kernel, sig, given).image(target_of_each)
 
 
@@ -138,7 +138,9 @@ def test_hint_search_time_grows_linearly(unit):
         value = unit * count + "\nundefined_x;\n"
         log = 'a.cu(1): error: identifier "undefined_x" is undefined'
         problem = errors.CompileError(log, log=log, source=value)
-        return lambda: hints.explain(problem, "k", {}, (), linemap.consecutive_text(value, "a.cu"))
+        return lambda: hints.add_hints(
+            problem, "k", {}, (), linemap.consecutive_text(value, "a.cu")
+        )
 
     assert grows_linearly(make_hint_search, 20_000 // len(unit), 160_000 // len(unit))
 

@@ -56,7 +56,7 @@ def test_kernels_that_launch_kernels_link_the_device_runtime():
 
 
 def test_missing_device_runtime_raises(monkeypatch):
-    monkeypatch.setattr(toolkit, "_beside_nvrtc", lambda *what: None)
+    monkeypatch.setattr(toolkit, "_find_next_to_nvrtc", lambda *what: None)
     source = Source(
         "__global__ void j() {}\n__global__ void k() { j<<<1, 1>>>(); }", kernels=("k",)
     )

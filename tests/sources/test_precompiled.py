@@ -100,7 +100,7 @@ def test_preamble_contains_leading_includes(tmp_path):
     assert preamble_of_text(HEAVY, headers=(("mma.h", ""),)) == ""
     # Reads the names that numbalite's large headers define from their text.
     assert precompiled._is_heavy("complex") and not precompiled._is_heavy("numbalite/half.cuh")
-    assert set(headers.in_memory()) >= {"complex", "numbalite/half.cuh"}
+    assert set(headers.memory_headers()) >= {"complex", "numbalite/half.cuh"}
 
 
 def test_main_header_is_precompiled_at_the_third_use():
@@ -141,7 +141,7 @@ def test_damaged_precompiled_header_is_ignored(tmp_path, contents):
 def test_another_preamble_is_not_used(monkeypatch):
     nvrtc.compile(source_unit(), GPU)
     (kept,) = precompiled._kept.values()
-    monkeypatch.setattr(precompiled, "_find", lambda key: kept)
+    monkeypatch.setattr(precompiled, "_find_preamble", lambda key: kept)
     other = source_unit(2, "#include <math.h>\n" + HEAVY)
     assert nvrtc.compile(other, GPU) == compile_without_preamble(other)
     assert not kept.works
@@ -176,7 +176,7 @@ def test_nvrtc_failure_disables_precompiled_headers():
 
     one = source_unit()
     for _ in range(2):
-        assert precompiled.compile(raise_nvrtc_error, one, one.text, [], DIRECTORIES) is None
+        assert precompiled.compile_precompiled(raise_nvrtc_error, one, one.text, [], DIRECTORIES) is None
     assert not is_used()
 
 

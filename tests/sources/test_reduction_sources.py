@@ -33,7 +33,7 @@ KINDS = (
 def compile_reduction(nvrtc, builder, arch, options=(), to="compute"):
     """Compiles to PTX, because the assembler needs half of the time.
     test_reductions_compile_for_oldest_and_newest_gpu runs the assembler for each type of loop."""
-    result = nvrtc(builder.finish(), arch, options, to=to)
+    result = nvrtc(builder.join_source(), arch, options, to=to)
     assert result.status == 0, result.log
     assert bool(result.cubin) == (to == "sm")
 
@@ -177,24 +177,24 @@ def test_reduction_kernels_of_each_dtype_compile(compile_with_nvrtc, sum_loops, 
 
 def _variance_reductions(stored, wide, is_root):
     if stored.char in "bBhHiI":
-        return reductions.integer_variances(is_root)
-    return reductions.variances(wide, np.dtype(wide.char.lower()), is_root)
+        return reductions.integer_variance_loops(is_root)
+    return reductions.variance_loops(wide, np.dtype(wide.char.lower()), is_root)
 
 
 def _kernels_of_reduction(name, stored, wide):
     """Returns the kernels that one of NumPy's reductions uses."""
     real = np.dtype(wide.char.lower())
     return {
-        "sum": lambda: onepass.sums(stored, wide),
-        "prod": lambda: onepass.products(wide),
-        "mean": lambda: reductions._means(stored, wide, wide),
+        "sum": lambda: onepass.sum_loops(stored, wide),
+        "prod": lambda: onepass.product_loops(wide),
+        "mean": lambda: reductions._mean_loops(stored, wide, wide),
         "var": lambda: _variance_reductions(stored, wide, False),
         "std": lambda: _variance_reductions(stored, wide, True),
-        "nansum": lambda: nans._sums(stored, wide, wide),
-        "nanmean": lambda: nans._means(stored, wide, wide),
-        "nanstd": lambda: reductions.variances(wide, real, True, True),
+        "nansum": lambda: nans._sum_loops(stored, wide, wide),
+        "nanmean": lambda: nans._mean_loops(stored, wide, wide),
+        "nanstd": lambda: reductions.variance_loops(wide, real, True, True),
         "norm": lambda: norms._norms(stored),
-        "count": lambda: reductions._counts(),
+        "count": lambda: reductions._count_loops(),
     }[name]()
 
 
@@ -220,7 +220,7 @@ def check_operation(nvrtc, name, code, arch):
         compile_reduction(nvrtc, made, arch)
     size = f'static_assert(sizeof(nl_function::value) <= {loop.itemsize}, "");\n'
     made = loops.generate_kernel("packed8", stored, loop, result)[0]
-    made.write_own(size)
+    made.write_generated(size)
     compile_reduction(nvrtc, made, arch)
 
 

@@ -24,7 +24,7 @@ def warnings_of_source(target_of_each):
     """Returns a function warnings_of_source(source), which returns a compiler's warnings about a source."""
 
     def compile_and_warn(source, **more):
-        given = options.parse(more, "cuda.module")
+        given = options.parse_options(more, "cuda.module")
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             Module(linemap.consecutive_text(source, "user.cu"), given)._images.image(target_of_each)

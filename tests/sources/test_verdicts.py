@@ -18,7 +18,7 @@ def error_of_source(target_of_each):
     compiles."""
 
     def compile_module(source, **more):
-        given = options.parse(more, "cuda.module")
+        given = options.parse_options(more, "cuda.module")
         try:
             Module(linemap.consecutive_text(source, "user.cu"), given)._images.image(target_of_each)
         except CompileError as problem:

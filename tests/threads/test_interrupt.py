@@ -142,7 +142,9 @@ def test_interrupt_ends_each_kind_of_wait(run_program):
         assert re.search(r"kernel \w+(, block \(\d,0,0\))?: interrupted after \d+\.\d s", text), (
             name
         )
-    if hostbuild.identify(host.find()).family == "clang":  # only irpatch sees volatile accesses
+    if (
+        hostbuild.identify_compiler(host.find_compiler()).family == "clang"
+    ):  # only irpatch sees volatile accesses
         # Any thread of the kernel may be running, or all threads may wait for other threads of their warp.
         where = r"threads? [\d, -]+ (spinning on volatile memory|in a volatile access)"
         assert re.search(where, reports["synchronize"]), reports["synchronize"]

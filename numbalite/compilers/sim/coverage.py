@@ -1,6 +1,6 @@
 """Inserts flags into LLVM IR that record the executed lines and branches of the user's kernels.
 
-`instrument` edits the IR of clang's front end, like irpatch.py. A basic block with an instruction on a line
+`insert_flags` edits the IR of clang's front end, like irpatch.py. A basic block with an instruction on a line
 of the user gets a flag, which the block sets. The target of a conditional branch gets a flag, too. If the
 target has other predecessors, the branch gets a new block of its own. The flags cover the same code as `clang
 --coverage`, without counting: setting a flag needs no atomic operation, and the optimizer can move it out of
@@ -38,7 +38,7 @@ _FIELD = {name: re.compile(rf"\b{name}: (!?\d+)") for name in ("line", "column",
 _OF = re.compile(r"!dbg (!\d+)")
 _TARGET = re.compile(rf"label ({syntax.NAME})")
 _PHI = re.compile(rf"^  {syntax.NAME} = phi ")
-_SANITIZER = "%handler."  # the basic blocks that report a sanitizer's errors
+_SANITIZER = "%handler."  # matches basic blocks that report a sanitizer's errors
 _ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2})")
 
 
@@ -58,35 +58,37 @@ class _Block:
         self.targets: list[str] = []
 
 
-def instrument(ir: str, is_users: Callable[[str], bool]) -> str:
+def insert_flags(ir: str, is_users: Callable[[str], bool]) -> str:
     """Returns the IR with code that sets a flag for each executed line and branch. ``is_users(file)`` returns
     whether the file's coverage is recorded."""
-    head, functions = syntax.functions(ir)
+    head, functions = syntax.split_functions(ir)
     places = _Positions(ir, is_users)
     made = _Flags(
         "ptr" if re.search(r"^define [^\n]*\bptr\b|\bload [^\n]*, ptr ", ir, re.M) else "i8*"
     )
-    functions = [_function(text, places, made) for text in functions]
-    return _with_variables("".join([head, *functions]), made)
+    functions = [_instrument_function(text, places, made) for text in functions]
+    return _define_variables("".join([head, *functions]), made)
 
 
 class _Positions:
-    """Returns the source position of each debug location of a module that is in a file of the user."""
+    """Maps the debug locations of a module to source positions in the user's files."""
 
     def __init__(self, ir, is_users):
         files = {
-            name: _path(_unescape(file), _unescape(folder))
+            name: _absolute_path(_unescape(file), _unescape(folder))
             for name, file, folder in _FILE.findall(ir)
         }
         wanted = {name: file for name, file in files.items() if is_users(file)}
-        self._files = {name: wanted.get(_number("file", text)) for name, text in _SCOPE.findall(ir)}
-        self._lines = {name: _number("line", text) for name, text in _SCOPE.findall(ir)}
+        self._files = {
+            name: wanted.get(_metadata_number("file", text)) for name, text in _SCOPE.findall(ir)
+        }
+        self._lines = {name: _metadata_number("line", text) for name, text in _SCOPE.findall(ir)}
         self._found = {}
         for name, text in _LOCATION.findall(ir):
-            file = self._files.get(_number("scope", text))
-            line = int(_number("line", text) or 0)
+            file = self._files.get(_metadata_number("scope", text))
+            line = int(_metadata_number("line", text) or 0)
             if file and line and "isImplicitCode: true" not in text:
-                self._found[name] = Position(file, line, int(_number("column", text) or 0))
+                self._found[name] = Position(file, line, int(_metadata_number("column", text) or 0))
 
     def of(self, instruction: str) -> Position | None:
         found = _OF.search(instruction)
@@ -100,7 +102,7 @@ class _Positions:
         return (file, line) if line else None
 
 
-def _number(name, text):
+def _metadata_number(name, text):
     found = _FIELD[name].search(text)
     return found[1] if found else None
 
@@ -113,7 +115,7 @@ def _unescape(quoted):
     )
 
 
-def _path(file, folder):
+def _absolute_path(file, folder):
     """Returns the absolute path of a file that exists; returns a name such as "<source of k>" unchanged."""
     # Clang splits a path that begins with the path of the compilation folder.
     for path in (os.path.join(folder, file), os.path.abspath(file)):
@@ -140,7 +142,7 @@ class _Flags:
         return self.files.setdefault(name, len(self.files))
 
     def store(self, flag):
-        array = "[NL x i8]"  # the array's length is known at the end
+        array = "[NL x i8]"  # the length of the array is filled in at the end
         if self.pointer == "ptr":
             at = f"ptr getelementptr inbounds ({array}, ptr @{FLAGS}, i64 0, i64 {flag})"
         else:
@@ -148,7 +150,7 @@ class _Flags:
         return f"  store i8 1, {at}, align 1"
 
 
-def _function(text, places, made):
+def _instrument_function(text, places, made):
     if "!dbg" not in text:
         return text
     body, close, rest = text.partition("\n}\n")
@@ -165,10 +167,10 @@ def _function(text, places, made):
             entries[target] = entries.get(target, 0) + 1
     by_label = {block.label: block for block in blocks}
     flags: dict[int, int] = {}  # of blocks
-    added: dict[int, list] = {}  # rows to insert before a row
+    added: dict[int, list] = {}  # row number -> rows to insert before this row
     last: list[str] = []
 
-    def flag_of(block):
+    def block_flag(block):
         if id(block) not in flags:
             flags[id(block)] = made.flag()
             at = block.start
@@ -179,7 +181,7 @@ def _function(text, places, made):
 
     for block in blocks:
         for file, line in block.places:
-            made.lines.append([made.file(file), line, flag_of(block)])
+            made.lines.append([made.file(file), line, block_flag(block)])
     seen: dict = {}
     for block in blocks:
         if block.branch is None or len(set(block.targets)) < 2:
@@ -188,7 +190,7 @@ def _function(text, places, made):
         for target in dict.fromkeys(block.targets):
             to = by_label[target]
             if entries[target] == block.targets.count(target):
-                taken.append(flag_of(to))
+                taken.append(block_flag(to))
             elif block.targets.count(target) == 1 or not _has_phi(rows, to):
                 flag = made.flag()
                 label = f"%nl.coverage.{flag}"
@@ -252,14 +254,14 @@ def _redirect(rows, block, to, label):
             rows[at] = source.sub(f", {label} ]", rows[at])
 
 
-def _with_variables(ir, made):
+def _define_variables(ir, made):
     """Returns the IR with definitions of the variables that coverage.h declares."""
     size = -(-made.count // _PAGE) * _PAGE
     table = json.dumps(
         {"files": list(made.files), "lines": made.lines, "branches": made.branches},
         separators=(",", ":"),
     ).encode()
-    name = f"{cache.digest(table).hex()}.{size}.cov".encode()
+    name = f"{cache.hash_values(table).hex()}.{size}.cov".encode()
     texts = {NAME: name + b"\0", TABLE: table}
     values = {
         FLAGS: f"hidden global [{size} x i8] zeroinitializer, align {_PAGE}",
@@ -270,7 +272,7 @@ def _with_variables(ir, made):
     for variable, value in values.items():
         ir = _define_variable(ir, variable, value)
     # The simulator shares variables of one name between the images of a kernel with different checks, by copying them.
-    return ir.replace(f"@{FLAGS}", f"@{FLAGS}.{cache.digest(table).hex()}")
+    return ir.replace(f"@{FLAGS}", f"@{FLAGS}.{cache.hash_values(table).hex()}")
 
 
 def _define_variable(ir, name, value):

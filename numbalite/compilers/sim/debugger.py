@@ -19,7 +19,7 @@ _temporary = None
 _LINE = re.compile(r'^#line (\d+) "((?:[^"\\]|\\.)*)"$')
 
 
-def script() -> str:
+def script_path() -> str:
     """Returns the path of the file with gdb's commands."""
     return os.path.join(headers.cuda_src(), "sim", "debug.gdb")
 
@@ -37,7 +37,8 @@ def run_gdb(arguments) -> int:
         options.append(arguments.pop(0))
         if options[-1] in ("-ex", "-x", "-iex", "-ix", "-cd") and arguments:
             options.append(arguments.pop(0))
-    # One worker thread, so that blocks run one after another. Without checks, because gdb would step into their calls.
+    # One worker thread, so that blocks run one after another. No checks, because gdb would step into their
+    # calls.
     defaults = {
         "NUMBALITE_DRIVER": "sim",
         "NUMBALITE_CUDA_DEBUGINFO": "1",
@@ -47,7 +48,7 @@ def run_gdb(arguments) -> int:
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
     sys.stdout.flush()
-    os.execv(gdb, [gdb, "-q", "-x", script(), *options, "--args", sys.executable, *arguments])
+    os.execv(gdb, [gdb, "-q", "-x", script_path(), *options, "--args", sys.executable, *arguments])
 
 
 # --- texts that are not in a file, such as a notebook's cell
@@ -73,15 +74,15 @@ def texts_by_label(source: str) -> dict:
 def keep_texts(source: str) -> str | None:
     """Writes the texts that are not in a file to a folder, and returns the folder; None if there are no such
     texts."""
-    texts = {label: lines for label, lines in texts_by_label(source).items() if _is_no_file(label)}
+    texts = {label: lines for label, lines in texts_by_label(source).items() if _is_not_file(label)}
     if not texts:
         return None
-    folder = _folder(source)
+    folder = _texts_folder(source)
     try:
         if not os.path.isdir(folder):
             os.mkdir(folder, 0o700)
-            folders.mark(folder)
-        elif not folders.is_ours(folder):
+            folders.mark_folder(folder)
+        elif not folders.is_trusted(folder):
             return None
         for label, lines in texts.items():
             with open(os.path.join(folder, label), "w", encoding="utf-8", errors="replace") as file:
@@ -91,22 +92,24 @@ def keep_texts(source: str) -> str | None:
     return folder
 
 
-def _is_no_file(label):
+def _is_not_file(label):
     if not label or "/" in label or label in (".", ".."):
         return False
     return not os.path.exists(label) and len(label) < 200 and not label.endswith(".cu")
 
 
-def _folder(source):
+def _texts_folder(source):
     """Returns the path of the folder for the texts of a source. The path is the same for the same source,
     because cached images refer to it."""
     global _temporary
     root = cache.directory()
-    if root is None:  # without a cache directory, images are not cached either
+    if (
+        root is None
+    ):  # a temporary folder suffices: without a cache directory, no cached image refers to it
         if _temporary is None:
-            _temporary = folders.Working()
+            _temporary = folders.WorkingFolder()
         root = _temporary.name
-    return os.path.join(root, cache.TEXTS + cache.digest(source).hex())
+    return os.path.join(root, cache.TEXTS + cache.hash_values(source).hex())
 
 
 def _whole_text(label, lines):

@@ -1,7 +1,7 @@
 """Marks divisions whose divisor may be zero, for g++, which assumes that no division by zero happens.
 
 ``a / b`` becomes ``a / by->* b`` and ``a /= b`` becomes ``a /= by = b`` (cuda_src/sim/division.h): the
-inserted operators bind to the divisor alone. So precedence is unchanged, and the operand types select the
+inserted operators bind to the divisor alone. The precedence is unchanged, and the operand types select the
 operator.
 
 Three groups of divisions are not marked: those by nonzero literals, those in macros that #if uses, and those
@@ -30,8 +30,8 @@ _PRINTED = frozenset(("assert", "static_assert", "_Static_assert"))
 
 
 def unmarked_macros(texts) -> frozenset | None:
-    """Returns the macros of a unit (its source and headers) whose divisions are not marked. None:
-    no division is marked."""
+    """Returns the macros of a unit (its source and headers) whose divisions are not marked. Returns None if
+    no division of the unit is marked."""
     if not any(_DIVISION.search(text) for text in texts):
         return None
     asked: set[str] = set()
@@ -56,12 +56,12 @@ def unmarked_macros(texts) -> frozenset | None:
     return frozenset(asked)
 
 
-def has_any(text: str) -> bool:
+def has_divisions(text: str) -> bool:
     """Returns whether a text may contain divisions to mark."""
     return _DIVISION.search(text) is not None
 
 
-def edits(tokens, partner):
+def division_edits(tokens, partner):
     """Yields (position, text to insert) for the tokens of a source or of a macro's body."""
     at = 0
     while at < len(tokens):
@@ -70,7 +70,7 @@ def edits(tokens, partner):
             at = partner[at + 1]
         elif token.kind == "sign" and token.text in ("/", "%"):
             assigns = _is_adjacent(tokens, at, "=")
-            if _is_division_unsafe(tokens, at, at + 1 + assigns):
+            if _may_divide_by_zero(tokens, at, at + 1 + assigns):
                 yield (
                     token.start + 1 + assigns,
                     f" ::numbalite_sim::by{' =' if assigns else '->*'} ",
@@ -84,22 +84,21 @@ def remove_marks(text: str) -> str:
 
 
 def marker_line_without_marks(line: str, below: str) -> str:
-    """Returns a compiler's marker line for a source line with marks, adapted to the line without
-    marks."""
+    """Converts a compiler's marker line (~~^~~) for a source line with marks to the line without marks."""
     tokens = scanner.tokenize(line)
-    for place, mark in edits(tokens, scanner.match_brackets(tokens)):
+    for place, mark in division_edits(tokens, scanner.match_brackets(tokens)):
         below = below[:place] + below[place + len(mark) :]
     return below
 
 
 def _is_adjacent(tokens, at, *signs):
-    """Returns whether one of these punctuators follows immediately."""
+    """Returns whether one of the given punctuators follows a token immediately."""
     after = tokens[at + 1] if at + 1 < len(tokens) else None
     return after is not None and after.start == tokens[at].start + 1 and after.text in signs
 
 
-def _is_division_unsafe(tokens, at, right):
-    """May the divisor be zero? `right`: where it begins."""
+def _may_divide_by_zero(tokens, at, right):
+    """Returns whether the divisor, which begins at token `right`, may be zero."""
     before = tokens[at - 1].text if at else ";"
     if before in _BEFORE or right >= len(tokens):
         return False

@@ -1,12 +1,12 @@
-"""Rewrites declarations that a goto or switch jumps over, which GPU compilers allow for numbers. An example,
-before and after the rewrite:
+"""Rewrites declarations that a goto or switch jumps over, which GPU compilers allow for numbers. Before and
+after the rewrite:
 
     case 0: int i = 3; ...          case 0: int i; i = 3; ...
     case 1: ...                     case 1: ...
 
-C++ rejects the code before the rewrite and accepts the code after it. So a declaration that precedes a label
-of the same block becomes a declaration and an assignment, if a jump skips it: from the switch, or by an
-earlier goto.
+C++ rejects the code before the rewrite and accepts the code after it. If a switch or an earlier goto jumps
+over a declaration to a label of the same block, the declaration is split into a declaration and an
+assignment.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ _OTHER_STATEMENTS = scanner.KEYWORDS - scanner.TYPE_WORDS - {"typename"} | {
 _SIGNS_OF_TYPES = frozenset(("::", "<", ">"))
 
 
-def edits(text, tokens, partner):
+def declaration_edits(text, tokens, partner):
     """Yields (first token, last token, replacement) to split declarations that a goto or a case label skips."""
     gotos = [(at, tokens[at + 1].text) for at, t in enumerate(tokens[:-1]) if t.text == "goto"]
     if not gotos and not any(t.text == "case" for t in tokens):
         return
     for opening, token in enumerate(tokens):
         if token.text == "{" and token.kind == "sign" and opening in partner:
-            yield from _in_block(text, tokens, partner, opening, gotos)
+            yield from _block_edits(text, tokens, partner, opening, gotos)
 
 
-def _in_block(text, tokens, partner, opening, gotos):
+def _block_edits(text, tokens, partner, opening, gotos):
     statements, labels = _statements(tokens, partner, opening)
     for first, last in statements:
         after = [name for at, name in labels if at > first]
         if "case" in after or any(name in after for at, name in gotos if at < first):
-            replacement = _split(text, tokens, partner, first, last)
+            replacement = _split_declaration(text, tokens, partner, first, last)
             if replacement:
                 yield first, last, replacement
 
 
 def _statements(tokens, partner, opening):
-    """Returns the statements of a block that end with ; as (first, last) token indices, and its labels as (index,
-    name)."""
+    """Returns the statements of a block that end with ; as (first, last) token indices, and the labels as
+    (index, name)."""
     statements, labels = [], []
     at = first = opening + 1
     while at < partner[opening]:
@@ -69,16 +69,16 @@ def _statements(tokens, partner, opening):
     return statements, labels
 
 
-def _split(text, tokens, partner, first, last):
+def _split_declaration(text, tokens, partner, first, last):
     """Returns the text ``int i; i = 3;`` for ``int i = 3;``; None for any other statement."""
     parts = _declarators(tokens, partner, first, last)
-    values = [_value(tokens, part) for part in parts]
+    values = [_initializer_index(tokens, part) for part in parts]
     if not any(values) or not all(
         _is_simple_declarator(tokens, part, value)
         for part, value in zip(parts, values, strict=True)
     ):
         return None
-    type_, head = _type(tokens, parts[0], values[0])
+    type_, head = _type_tokens(tokens, parts[0], values[0])
     if type_ is None:
         return None
     names, assigned = [], []
@@ -116,8 +116,8 @@ def _declarators(tokens, partner, first, last):
     return parts
 
 
-def _value(tokens, part):
-    """Returns the token index of a declarator's `=`, or None."""
+def _initializer_index(tokens, part):
+    """Returns the token index of the `=` in a declarator, or None."""
     return next((i for i in part if tokens[i].text == "="), None)
 
 
@@ -133,7 +133,7 @@ def _is_simple_declarator(tokens, part, value):
     )  # fmt: skip
 
 
-def _type(tokens, part, value):
+def _type_tokens(tokens, part, value):
     """Returns (the texts of the type's tokens, the token indices of the first declarator); (None, None) if
     the declaration has no type."""
     end = part.index(value) if value is not None else len(part)

@@ -26,9 +26,9 @@ _TELL = "nl_sim_index_overflow"
 _SIGNS = {"add": "+", "sub": "-", "mul": "*"}
 
 
-def arguments(text: str) -> list[str]:
+def argument_names(text: str) -> list[str]:
     """Returns the value names in a list of parameters or arguments; "" for constants."""
-    last = (part.rsplit(" ", 1)[-1] for part in syntax.split(text))
+    last = (part.rsplit(" ", 1)[-1] for part in syntax.split_list(text))
     return [name if name.startswith("%") else "" for name in last]
 
 
@@ -43,7 +43,7 @@ class _Function:
             if depth == 0:
                 given = given[:at]
                 break
-        self.parameters = {n: i for i, n in enumerate(arguments(given)) if n}
+        self.parameters = {n: i for i, n in enumerate(argument_names(given)) if n}
         self.results, self.stored, self.calls = {}, {}, []
         self.seeds, self.returned = set(), set()
         for line in body.split("\n"):
@@ -61,15 +61,15 @@ class _Function:
             elif "call " in line:
                 call = _CALL.search(line)
             if call:
-                values = arguments(call[2])
+                values = argument_names(call[2])
                 self.calls.append((call[1].strip('"'), values))
                 if _ARRAY in call[1]:
                     self.seeds.update(filter(None, values))
         self.reached, self.sums = set(), set()
 
     def follow(self, values):
-        """Follows these values backwards. Returns the functions that return indices, and the parameters that are
-        indices."""
+        """Follows values backwards through a function. Returns the functions that return indices, and the
+        parameters that are indices."""
         waiting, functions, parameters = list(values), set(), set()
         while waiting:
             value = waiting.pop()
@@ -93,9 +93,10 @@ class _Function:
         return functions, parameters
 
 
-def watch(functions: list[str], is_watched) -> list[str]:
+def insert_checks(functions: list[str], is_watched) -> list[str]:
     """Returns the texts of all functions, with a check inserted after each operation of an index that may
-    overflow. is_watched(text) returns whether the function is user code. Others are unchanged."""
+    overflow. is_watched(text) returns whether a function is user code; functions of other code are
+    unchanged."""
     functions_by_name = {}
     for at, text in enumerate(functions):
         if (found := syntax.DEFINED.match(text)) and is_watched(text):
@@ -123,7 +124,7 @@ def watch(functions: list[str], is_watched) -> list[str]:
     return result
 
 
-def declarations(functions: list[str]) -> str:
+def check_declarations(functions: list[str]) -> str:
     """Returns the declarations of the intrinsics that the inserted calls need."""
     found = sorted(
         {m for text in functions for m in re.findall(r"@llvm\.s\w+\.with\.overflow\.i\d+", text)}
@@ -141,7 +142,7 @@ def _with_calls(function):
             out.append(line)
             continue
         operation, type_, a, b, _ = _SUM.match(found[2]).groups()
-        debug, new = syntax.debug_of(line), f"%nl.index.{len(out)}"
+        debug, new = syntax.debug_location(line), f"%nl.index.{len(out)}"
         both = f"{{ {type_}, i1 }}"
         out.append(f"  {found[1]} = {operation} {type_} {a}, {b}{debug}")
         out.append(

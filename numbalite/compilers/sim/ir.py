@@ -1,7 +1,7 @@
-"""The syntax of LLVM IR as clang's front end writes it: one instruction per line, with its debug location at
-the end.
+"""Defines patterns and functions for the syntax of clang's LLVM IR: one instruction per line, with its debug
+location at the end.
 
-The modules that rewrite IR (irpatch.py, locals.py, indices.py, loops.py) import these patterns and functions.
+The modules that rewrite IR (irpatch.py, locals.py, indices.py, loops.py) import this module.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _GROUP = re.compile(r"\nattributes (#\d+) = \{([^\n]*)\}")
 _GROUPS_OF = re.compile(r"#\d+")
 
 
-def debug_of(text: str) -> str:
+def debug_location(text: str) -> str:
     """Returns the first debug location in a text, such as ", !dbg !12"; "" if there is none."""
     found = _DEBUG.search(text)
     return found[0] if found else ""
@@ -30,7 +30,7 @@ def without_debug(text: str) -> str:
     return _DEBUG.sub("", text)
 
 
-def functions(ir: str) -> tuple[str, list[str]]:
+def split_functions(ir: str) -> tuple[str, list[str]]:
     """Returns (the text before the first function, a list with the text of each function up to the next)."""
     starts = [found.start() for found in re.finditer("\ndefine ", "\n" + ir)]
     texts = [ir[start:end] for start, end in zip(starts, [*starts[1:], None])]
@@ -60,7 +60,7 @@ def has_group(function: str, groups: frozenset[str]) -> bool:
     return not own or not groups.isdisjoint(own)
 
 
-def split(text: str) -> list[str]:
+def split_list(text: str) -> list[str]:
     """Returns the comma-separated elements of a list, such as parameters or the types of a struct."""
     parts, depth, start = [], 0, 0
     for at, sign in enumerate(text):

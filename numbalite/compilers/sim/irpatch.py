@@ -1,6 +1,6 @@
 """Rewrites LLVM IR so that operations which C++ leaves undefined have the results of a GPU.
 
-`patch` edits the text of the IR from clang's front end, before any optimization: each operation is on its own
+`rewrite_ir` edits the text of the IR from clang's front end, before any optimization: each operation is on its own
 line there, and the optimizer then receives well-defined code.
 
 Alternatives that do not work:
@@ -35,9 +35,9 @@ Images with checks:
 * "nan": a call of cuda_src/sim/arithmetic.h after each floating-point operation, and after each call of an
   external function of one or two numbers, detects NaN and infinity.
 * "divide": a call at each signed division detects a quotient that does not fit.
-* "memory": before a struct is copied, both addresses are checked for the alignment of its type. Clang's
-  sanitizer does not check the alignment of struct copies, and the optimizer may copy a float4 element by
-  element. The back edge of each loop gets an instruction with a line number: an endless loop is then not
+* "memory": before a struct is copied, both addresses are checked for the alignment of its type. The check is
+  needed because clang's sanitizer does not check struct copies, and the optimizer may split a copy of a
+  float4. The back edge of each loop gets an instruction with a line number: an endless loop is then not
   removed, and the report has its line.
 * "unwritten": accesses to local variables are recorded (locals.py).
 * "profile": calls at loops (loops.py), and one call for each load and store of a struct copy.
@@ -49,7 +49,7 @@ Images with checks:
   of the unit.
 
 On the host target, declarations of libm functions name their vector versions in libmvec, so that the optimizer
-vectorizes loops that call them (cuda_src/host/vector.h does this for g++).
+vectorizes loops that call them (for g++, see cuda_src/host/vector.h).
 
 Newer clang versions wrap the address of a thread-local variable in an intrinsic. The intrinsic hides from
 alias analysis that threadIdx is private to a thread, so a plain address replaces it.
@@ -136,7 +136,9 @@ _ENGINES = "numbalite_sim"
 _LIBRARYS = re.compile(r"@_ZN?K?(?:9numbalite|13numbalite_sim)")
 
 
-def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: bool = False) -> str:
+def rewrite_ir(
+    ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: bool = False
+) -> str:
     """Returns the IR of a whole module, rewritten as the module's docstring describes.
 
     spins: True to rewrite volatile accesses; False for code that runs without simulated threads.
@@ -144,8 +146,9 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: b
     the level from host.vector_math(), 0 for no vector functions. checks: names in config.CHECKS that the
     image is compiled with. is_python: the kernels have Python bodies, whose integers wrap.
     """
-    ir = ir.replace(" noundef ", " ")  # of parameters and results; the metadata !noundef stays
-    head, functions = syntax.functions(ir)
+    # Removes noundef of parameters and results, but not the metadata !noundef
+    ir = ir.replace(" noundef ", " ")
+    head, functions = syntax.split_functions(ir)
     if not functions:
         return ir
     defined = syntax.defined_symbols(ir) if "nan" in checks else ()
@@ -160,20 +163,20 @@ def patch(ir: str, spins: bool = True, vectors: int = 0, checks=(), is_python: b
         functions = [_remove_nsw(f) for f in functions]
     elif "overflow" in checks:
         only = watched if _ACCESSES.intersection(checks) else None
-        functions = indices.watch(functions, lambda text: _is_users(text, only))
-        functions[-1] += indices.declarations(functions)
+        functions = indices.insert_checks(functions, lambda text: _is_user_function(text, only))
+        functions[-1] += indices.check_declarations(functions)
     if "profile" in checks:
         functions = _add_loop_calls(functions, watched)
     if "race" in checks:
         functions = [_report_unused_atomics(f) for f in functions]
-    functions = [_function(f, checks, defined, watched) for f in functions]
+    functions = [_rewrite_function(f, checks, defined, watched) for f in functions]
     functions[-1] += _declared_copies(functions)
     head, functions = _remove_unused_support(head, functions)
     # Kernels are inlined into their callers, and no other module refers to their symbols.
     if not checks:
         functions = [_HIDDEN.sub("define internal ", text) for text in functions]
     ir = "".join([head, *functions])
-    return vectorize(ir, vectors) if vectors else ir
+    return add_vector_versions(ir, vectors) if vectors else ir
 
 
 # --- unused support functions ---------------------------------------------------------------------------------
@@ -209,21 +212,23 @@ def _remove_functions(head, functions, idle):
         for line in head.split("\n")
     ]
     gone = set(idle.values())
-    return "\n".join(lines), [_tail(text) if text in gone else text for text in functions]
+    return "\n".join(lines), [
+        _text_after_function(text) if text in gone else text for text in functions
+    ]
 
 
 def _remove_from_used_list(line, names):
     """Returns an llvm.used line without these symbols."""
 
-    def entry(match):
+    def keep_entry(match):
         return "" if match[2] in names else match[0]
 
-    rest = _ENTRY.sub(entry, line[1:]).replace(", ]", "]")
+    rest = _ENTRY.sub(keep_entry, line[1:]).replace(", ]", "]")
     removed = sum(found[2] in names for found in _ENTRY.finditer(line, 1))
     return "@" + re.sub(r"\[(\d+) x", lambda n: f"[{int(n[1]) - removed} x", rest, count=1)
 
 
-def _tail(text):
+def _text_after_function(text):
     """Returns the text after the end of a function: declarations and attributes that precede the next function."""
     return text.partition("\n}\n")[2]
 
@@ -249,7 +254,7 @@ _MIN_WIDTH = re.compile(r'"min-legal-vector-width"="\d+"')
 _WIDTHS = (("b", "+sse2", 16), ("d", "+avx2", 32), ("e", "+avx512f", 64))
 
 
-def vectorize(ir: str, level: int) -> str:
+def add_vector_versions(ir: str, level: int) -> str:
     """Adds to each call of a libm function the attribute that names its vector versions in libmvec.
 
     level: how many groups of _VECTOR the installed libmvec provides.
@@ -258,7 +263,7 @@ def vectorize(ir: str, level: int) -> str:
     widths = [(letter, size) for letter, feature, size in _WIDTHS if feature in ir]
     declared = {}
 
-    def mark(match):
+    def add_attribute(match):
         name, kind = match["name"], match["type"]
         plain = name.split(".")[1] if name.startswith("llvm.") else name
         if name == plain and kind == "float":
@@ -276,7 +281,7 @@ def vectorize(ir: str, level: int) -> str:
             declared[symbol] = (vector, ", ".join([vector] * count))
         return f'{match[0]} "vector-function-abi-variant"="{",".join(variants)}"'
 
-    ir = _CALL.sub(mark, ir)
+    ir = _CALL.sub(add_attribute, ir)
     if not declared:
         return ir
     # If LLVM prefers 32-byte vectors, a function may not use 64-byte registers: a call with a 64-byte vector would
@@ -325,7 +330,7 @@ def _report_volatile_accesses(functions):
         if pointer in own:
             return match[0]
         place += 1
-        debug = syntax.debug_of(match[0])
+        debug = syntax.debug_location(match[0])
         lines, type_ = [], match["type"]
         if type_ != "ptr":
             lines.append(f"  %nl.v{place} = bitcast {type_} {pointer} to i8*{debug}")
@@ -343,8 +348,7 @@ def _report_volatile_accesses(functions):
 
 
 def _callees_first(functions):
-    """Returns indices of the functions, callees before their callers (in any order within a
-    recursion)."""
+    """Returns indices of the functions, callees before their callers (recursive functions in any order)."""
     names = [syntax.DEFINED.match(text) for text in functions]  # None: the function was removed
     numbers = {name[1]: at for at, name in enumerate(names) if name}
     order, seen = [], set()
@@ -368,10 +372,10 @@ def _add_loop_calls(functions, watched):
     marked, number = [], 0
     for text in functions:
         if syntax.has_group(text, watched):
-            text, number = loops.mark(text, number)
+            text, number = loops.insert_loop_calls(text, number)
         marked.append(text)
     if number:
-        marked[-1] += loops.declarations(functions)
+        marked[-1] += loops.call_declarations(functions)
     return marked
 
 
@@ -381,13 +385,14 @@ def _report_unused_atomics(text):
     def report_unused(match):
         if len(re.findall(rf"{re.escape(match['result'])}(?![\w.])", text)) > 1:
             return match[0]
-        return f"  call void @{_DROP}(){syntax.debug_of(match[0])}\n{match[0]}"
+        return f"  call void @{_DROP}(){syntax.debug_location(match[0])}\n{match[0]}"
 
     return _UNUSED_ATOMIC.sub(report_unused, text) if "atomic" in text or "cuda16" in text else text
 
 
-def _is_users(text, watched):
-    """Returns whether it is a function of the user with one of these attribute groups. None: any."""
+def _is_user_function(text, watched):
+    """Returns whether the text is a function of the user with one of the attribute groups; None accepts any
+    group."""
     if _LIBRARYS.search(syntax.first_line(text)):
         return False
     return watched is None or syntax.has_group(text, watched)
@@ -399,7 +404,7 @@ def _remove_nsw(text):
     return text if _ENGINES in syntax.first_line(text) else _NO_OVERFLOW.sub(r"\1 ", text)
 
 
-def _function(text, checks, defined, watched):
+def _rewrite_function(text, checks, defined, watched):
     head = syntax.first_line(text)
     if _NOT_FINITE in head or _OVERFLOW in head:
         checks = ()
@@ -410,7 +415,7 @@ def _function(text, checks, defined, watched):
     if _ACCESSES.intersection(checks):
         if "profile" in checks:
             text = _count_copies(text)
-        text = _report_field_writes(_tell_odd_copies(text, "unwritten" in checks))
+        text = _report_field_writes(_replace_odd_copies(text, "unwritten" in checks))
     if "memory" in checks:
         text = _keep_loops(_check_copies(text) if "@llvm.memcpy." in text else text)
     state = _State(checks, defined)
@@ -423,24 +428,24 @@ def _keep_loops(text):
     for line in text.split("\n"):
         if line.startswith("  br "):
             if not seen.isdisjoint(_LABEL.findall(line)):
-                out.append(_NOTHING + syntax.debug_of(line))
+                out.append(_NOTHING + syntax.debug_location(line))
         elif line and line[0] not in " }" and ":" in line:
             seen.add(line[: line.index(":")])
         out.append(line)
     return "\n".join(out)
 
 
-def _tell_odd_copies(text, by_bytes):
+def _replace_odd_copies(text, by_bytes):
     """Replaces copies of 3, 5, 6 or 7 bytes (modulo 8) by calls, because clang would not instrument their accesses.
 
-    by_bytes: also replace copies of 2, 4 and 8 bytes between non-local addresses. The optimizer would load
-    such a copy as one number, but some bytes of a struct may be uninitialized.
+    by_bytes: also replace copies of 2, 4 and 8 bytes between non-local addresses. The optimizer would load a
+    copy as one number, although some bytes of a struct may be uninitialized.
     """
     if "@llvm.memcpy." not in text:
         return text
     own = _local_pointer_names(text)
 
-    def call(match):
+    def copy_call(match):
         sides = [_POINTER.fullmatch(match[side]) for side in ("to", "from")]
         size = int(match["size"])
         if not all(sides):
@@ -454,7 +459,7 @@ def _tell_odd_copies(text, by_bytes):
         call = f"{_CALL_OF_COPY} {kind} @{_COPIES}({given}, i64 {match['size']})"
         return f"  %nl.copy.{match.start()} = {call}{match['debug'] or ''}"
 
-    return _ODD_COPY.sub(call, text)
+    return _ODD_COPY.sub(copy_call, text)
 
 
 def _count_copies(text):
@@ -467,7 +472,7 @@ def _count_copies(text):
         return text
     own = _local_pointer_names(text)
 
-    def calls(match):
+    def counted_copy(match):
         sides = [_ADDRESS.fullmatch(match[side]) for side in ("to", "from")]
         size = int(match["size"])
         if not all(sides) or all(side["name"] in own for side in sides):
@@ -489,7 +494,7 @@ def _count_copies(text):
             lines.append(f"  %nl.copy.{match.start() * 1000 + at} = {call}{debug}")
         return "\n".join(lines)
 
-    return _ODD_COPY.sub(calls, text)
+    return _ODD_COPY.sub(counted_copy, text)
 
 
 def _local_pointer_names(text):
@@ -531,7 +536,7 @@ def _check_copies(text):
     own = set(_LOCAL.findall(text))
     own |= {cast for cast, pointer in _CAST.findall(text) if pointer in own}
 
-    def check(match):
+    def checked_copy(match):
         calls = []
         for side, kind in (("from", 0), ("to", 1)):
             found = _ADDRESS.fullmatch(match[side])
@@ -540,7 +545,7 @@ def _check_copies(text):
                 calls.append(f"  call void @{_ALIGNED}({address}){match['debug'] or ''}\n")
         return "".join(calls) + match[0]
 
-    return _COPY.sub(check, text)
+    return _COPY.sub(checked_copy, text)
 
 
 class _State:
@@ -558,15 +563,15 @@ class _State:
     def replace(self, match):
         name = match["name"]
         if name in ("sdiv", "udiv", "srem", "urem"):
-            lines = self._divide(name, match["rest"], match["result"])
+            lines = self._rewrite_division(name, match["rest"], match["result"])
         elif name in ("shl", "lshr", "ashr"):
-            lines = self._shift(name, match["rest"], match["result"])
+            lines = self._rewrite_shift(name, match["rest"], match["result"])
         elif name in ("fptosi", "fptoui"):
-            lines = self._convert(name, match["rest"], match["result"])
+            lines = self._rewrite_conversion(name, match["rest"], match["result"])
         elif name in _SIGNS:
-            lines = self._real(match) if self.reals else None
+            lines = self._rewrite_float_operation(match) if self.reals else None
         elif name.endswith("@"):
-            lines = self._call(match) if self.reals else None
+            lines = self._check_call_result(match) if self.reals else None
         else:
             variable = _THREAD_LOCAL.match(match["rest"])
             lines = variable and [f"{match['result']} = getelementptr i8, ptr {variable[1]}, i64 0"]
@@ -575,11 +580,11 @@ class _State:
         debug = match["debug"] or ""
         return "\n".join(f"  {line}{debug}" for line in lines)
 
-    def _new(self):
+    def _new_name(self):
         self.count += 1
         return f"%nl.{self.count}"
 
-    def _divide(self, name, rest, result):
+    def _rewrite_division(self, name, rest, result):
         match = _BINARY.fullmatch(rest)
         if match is None:
             return None
@@ -587,17 +592,17 @@ class _State:
         signed = name[0] == "s"
         if _is_number(b) and int(b) != 0 and not (signed and int(b) == -1):
             return None
-        zero, divisor, quotient = self._new(), self._new(), self._new()
+        zero, divisor, quotient = self._new_name(), self._new_name(), self._new_name()
         lines = [f"{zero} = icmp eq {type_} {b}, 0"]
         unsafe = zero
         if signed:
-            minus, unsafe = self._new(), self._new()
+            minus, unsafe = self._new_name(), self._new_name()
             lines += [
                 f"{minus} = icmp eq {type_} {b}, -1",
                 f"{unsafe} = or i1 {zero}, {minus}",
             ]
             if self.divisions:
-                lines += self._overflow(type_, a, minus)
+                lines += self._report_overflow(type_, a, minus)
         lines += [
             f"{divisor} = select i1 {unsafe}, {type_} 1, {type_} {b}",
             f"{quotient} = {name} {type_} {a}, {divisor}",
@@ -606,7 +611,7 @@ class _State:
             lines.append(f"{result} = select i1 {zero}, {type_} {a}, {type_} {quotient}")
             return lines
         if signed:
-            negated, either = self._new(), self._new()
+            negated, either = self._new_name(), self._new_name()
             lines += [
                 f"{negated} = sub {type_} 0, {a}",
                 f"{either} = select i1 {minus}, {type_} {negated}, {type_} {quotient}",
@@ -615,9 +620,9 @@ class _State:
         lines.append(f"{result} = select i1 {zero}, {type_} {_ALL_ONES}, {type_} {quotient}")
         return lines
 
-    def _overflow(self, type_, a, minus):
+    def _report_overflow(self, type_, a, minus):
         """Inserts the call that reports a division of the lowest integer by -1."""
-        least, both = self._new(), self._new()
+        least, both = self._new_name(), self._new_name()
         lowest = -(1 << (int(type_[1:]) - 1))
         return [
             f"{least} = icmp eq {type_} {a}, {lowest}",
@@ -625,14 +630,14 @@ class _State:
             f"call void @{_OVERFLOW}(i1 zeroext {both})",
         ]
 
-    def _real(self, match):
+    def _rewrite_float_operation(self, match):
         found = _REAL.fullmatch(match["rest"])
         if found is None:
             return None
         type_, a, b, _ = found.groups()
         return self._report_value(match, type_, a, b, _SIGNS[match["name"]])
 
-    def _call(self, match):
+    def _check_call_result(self, match):
         """Inserts a NaN check of a call's result, if the module does not define the called function and the
         function has one or two numeric parameters."""
         found = _FUNCTION.match(match["rest"])
@@ -649,14 +654,14 @@ class _State:
         lines, arguments = [line], []
         for value in (match["result"], a, b):
             if type_ == "float":
-                wide = self._new()
+                wide = self._new_name()
                 lines.append(f"{wide} = fpext float {value} to double")
                 value = wide
             arguments.append(f"double {value}")
         lines.append(f"call void @{_NOT_FINITE}({', '.join(arguments)}, i32 {ord(sign)})")
         return lines
 
-    def _shift(self, name, rest, result):
+    def _rewrite_shift(self, name, rest, result):
         match = _BINARY.fullmatch(rest)
         if match is None:
             return None
@@ -664,7 +669,7 @@ class _State:
         width = int(type_[1:])
         if _is_number(b) and 0 <= int(b) < width:
             return None
-        inside, other = self._new(), self._new()
+        inside, other = self._new_name(), self._new_name()
         lines = [f"{inside} = icmp ult {type_} {b}, {width}"]
         if name == "ashr":
             lines += [
@@ -678,7 +683,7 @@ class _State:
             ]
         return lines
 
-    def _convert(self, name, rest, result):
+    def _rewrite_conversion(self, name, rest, result):
         match = _CONVERSION.fullmatch(rest)
         if match is None:
             return None
@@ -686,7 +691,7 @@ class _State:
         width = int(wanted[1:])
         signed = name == "fptosi"
         if width < 32:
-            whole = self._new()
+            whole = self._new_name()
             lines = self._saturate(name, real, value, 32, signed, whole)
             return [*lines, f"{result} = trunc i32 {whole} to {wanted}"]
         return self._saturate(name, real, value, width, signed, result)
@@ -697,11 +702,11 @@ class _State:
         below = -above if signed else 0.0
         largest = int(above) - 1 if signed else -1
         for_nan = 0 if real == "float" and width == 32 else -(1 << (width - 1))
-        plain, low, high, order, first, second = (self._new() for _ in range(6))
+        plain, low, high, order, first, second = (self._new_name() for _ in range(6))
         return [
             f"{plain} = {name} {real} {value} to {type_}",
-            f"{low} = fcmp ole {real} {value}, {_number(below)}",
-            f"{high} = fcmp oge {real} {value}, {_number(above)}",
+            f"{low} = fcmp ole {real} {value}, {_number_text(below)}",
+            f"{high} = fcmp oge {real} {value}, {_number_text(above)}",
             f"{order} = fcmp ord {real} {value}, {value}",
             f"{first} = select i1 {low}, {type_} {int(below)}, {type_} {plain}",
             f"{second} = select i1 {high}, {type_} {largest}, {type_} {first}",
@@ -713,6 +718,7 @@ def _is_number(text):
     return text.lstrip("-").isdecimal()
 
 
-def _number(value):
-    """Returns the text of a floating-point constant: LLVM IR writes constants of type float as doubles, too."""
+def _number_text(value):
+    """Returns the text of a floating-point constant as a double, because LLVM IR writes floats as doubles,
+    too."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"

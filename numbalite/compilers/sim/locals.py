@@ -18,7 +18,7 @@ import re
 from numbalite.compilers.sim import ir as syntax
 from numbalite.compilers.sim.ir import NAME as _NAME
 from numbalite.compilers.sim.ir import VALUE as _TOKEN
-from numbalite.compilers.sim.ir import debug_of as _debug_of
+from numbalite.compilers.sim.ir import debug_location as _debug_of
 
 _VARIABLE = re.compile(r'^(!\d+) = !DILocalVariable\(name: "(\w+)", scope: !\d+, file', re.M)
 _DECLARED = re.compile(
@@ -51,7 +51,7 @@ _LOOKS = re.compile(
     r"|cos|tan|sinh|cosh|tanh|asin|acos|atan|atan2|hypot|floor|ceil|round|rint|trunc|erfc?|fabs|fmax|fmin"
     r"|fmod|fdim|add|sub|mul|div|fadd|fsub|fmul|fdiv|frcp|dadd|dmul|ddiv)f?(?:_r[nzud]|divide)?)"
 )
-# Functions for x += y: of complex numbers, and of types with a non-member operator.
+# Functions that implement x += y for complex numbers and for types with a non-member operator.
 _ADDS = re.compile(
     rf"@_Z(?:N9numbalite7complexI[fd]E|(?=\w\wR))(?:pL|mI|mL|dV)\w+\([^%\n]*(?:%[^%\n]*\* [^%\n]*)?({_NAME})"
 )
@@ -140,18 +140,22 @@ class Locals:
         if found := re.fullmatch(r"(?:\[|<)(\d+) x (.*)(?:\]|>)", text):
             return int(found[1]) * self.bytes(found[2])
         if text[:1] in "{<":
-            return sum(map(self.bytes, syntax.split(text.strip("<>")[1:-1])))
+            return sum(map(self.bytes, syntax.split_list(text.strip("<>")[1:-1])))
         return 8
 
 
 def _read_matrices(line):
     """Returns (type, name) of the pointers to matrix fragments that the call in this line of IR reads."""
     called = _MATRICES.search(line) if "4wmma" in line else None
-    found = [_POINTER.fullmatch(one) for one in syntax.split(called["given"])[1:]] if called else []
+    found = (
+        [_POINTER.fullmatch(one) for one in syntax.split_list(called["given"])[1:]]
+        if called
+        else []
+    )
     return [(one["type"], one["name"]) for one in found if one]
 
 
-def _bits(type_):
+def _bit_count(type_):
     """Returns the number of bits of a type that can be cast to an integer; otherwise 0."""
     if type_ in _SCALARS:
         return _SCALARS[type_]
@@ -160,7 +164,7 @@ def _bits(type_):
     if type_ == "ptr" or type_.endswith("*"):
         return 64
     vector = re.fullmatch(r"<(\d+) x (\w+)>", type_)
-    return int(vector[1]) * _bits(vector[2]) if vector else 0
+    return int(vector[1]) * _bit_count(vector[2]) if vector else 0
 
 
 def _nonzero_constant(type_):
@@ -169,10 +173,10 @@ def _nonzero_constant(type_):
         return "-1"
     if type_ == "ptr" or type_.endswith("*"):
         return f"inttoptr (i64 -1 to {type_})"
-    return f"bitcast (i{_bits(type_)} -1 to {type_})"
+    return f"bitcast (i{_bit_count(type_)} -1 to {type_})"
 
 
-def _type_of(what):
+def _type_text(what):
     """Returns the type in a text of the form "type value"."""
     if what[0] not in "{<[%":
         return re.match(r"[^ (]+(?: \([^)]*\))?\**", what)[0]
@@ -184,7 +188,7 @@ def _type_of(what):
     return what
 
 
-def _twin_name(name):
+def _shadow_name(name):
     return f"%nl.second.{name[1:]}" if name[1] != '"' else f'%"nl.second.{name[2:]}'
 
 
@@ -199,7 +203,7 @@ class _Function:
         self.whole = {}  # pointer into a watched variable -> the variable
         self.parts = {}  # pointer into a watched variable -> the line of IR that computes the pointer
         self.used = {}  # name of a value -> the lines of IR that contain it
-        self.started = set()  # watched variables that become uninitialized at each declaration
+        self.started = set()  # watched variables, which each declaration makes uninitialized again
         self.second = set()  # loaded values that have a shadow
         self.count = 0
 
@@ -208,7 +212,7 @@ class _Function:
         if not self.roots:
             return "\n".join(self.lines)
         self._find_parts()
-        self._leave_out()
+        self._exclude_variables()
         if not self.roots:
             return "\n".join(self.lines)
         for at, line in enumerate(self.lines):
@@ -216,7 +220,7 @@ class _Function:
                 self.used.setdefault(name, []).append(at)
         out = []
         for line in self.lines:
-            self._line(line, out)
+            self._instrument_line(line, out)
         return "\n".join(out)
 
     # ---- which variables ----
@@ -247,7 +251,7 @@ class _Function:
                     if found["base"] in self.whole:
                         self.whole[found["name"]] = self.whole[found["base"]]
 
-    def _leave_out(self):
+    def _exclude_variables(self):
         """Excludes variables that are initialized at each declaration, and variables that cannot be
         tracked."""
         events, block = {root: [] for root in self.roots}, 0
@@ -272,7 +276,7 @@ class _Function:
 
     @staticmethod
     def _is_idle(line):
-        """Returns whether the pointer in this line of IR is neither read nor written through."""
+        """Returns whether a line of IR accesses no memory through the pointer."""
         return (
             "dbg.declare" in line
             or "#dbg_" in line
@@ -289,58 +293,61 @@ class _Function:
             return False
         if store := _STORE.match(line):
             type_ = self.roots.get(store["at"])
-            return store["at"] not in self.whole or type_ == _type_of(store["what"])
+            return store["at"] not in self.whole or type_ == _type_text(store["what"])
         if move := _MOVE.match(line):
             return move["kind"] == "set" or "@__const." in line
         return " = load " not in line and not _ADDS.search(line)
 
     # ---- inserted code ----
 
-    def _line(self, line, out):
+    def _instrument_line(self, line, out):
         names = [name for name in _TOKEN.findall(line) if name in self.whole]
         if not names:
             out.append(line)
         elif found := _ALLOCA.match(line):
-            self._begin(line, found, out)
+            self._begin_lifetime(line, found, out)
         elif _PART.match(line):
-            out += line, self._second(line)
+            out += line, self._shadow_address(line)
         elif self._is_idle(line):
             out.append(line)
         elif "@llvm.lifetime.start" in line:
             out.append(line)
             for name in names:
-                self._fill(name, 0, self._length(self.whole[name]), out)
+                self._fill(name, 0, self._variable_size(self.whole[name]), out)
         elif found := _LOAD.match(line):
-            self._load(line, found, out)
+            self._instrument_load(line, found, out)
         elif (found := _STORE.match(line)) and names == [found["at"]]:
-            self._store(line, found, out)
+            self._instrument_store(line, found, out)
         elif found := _MOVE.match(line):
-            self._move(line, found, out)
+            self._instrument_copy(line, found, out)
         else:
             self._add(line, out)
-            self._add_matrices(line, out)
+            self._check_matrices(line, out)
             for root in dict.fromkeys(self.whole[name] for name in names):
-                self._fill(root, -1, self._length(root), out)
+                self._fill(root, -1, self._variable_size(root), out)
             out.append(line)
 
-    def _new(self):
+    def _new_name(self):
         self.count += 1
         return f"%nl.local.{self.count}"
 
-    def _second(self, line):
+    def _shadow_address(self, line):
         """Returns the line that computes the address in the shadow variable that corresponds to the address computed in
         this line."""
         found = _PART.match(line)
-        names = {found["name"]: _twin_name(found["name"]), found["base"]: _twin_name(found["base"])}
+        names = {
+            found["name"]: _shadow_name(found["name"]),
+            found["base"]: _shadow_name(found["base"]),
+        }
         head, tail = line[: found.end()], line[found.end() :]
         return _TOKEN.sub(lambda match: names.get(match[0], match[0]), head) + tail
 
-    def _begin(self, line, found, out):
-        out += line, line.replace(found[1], _twin_name(found[1]), 1)
+    def _begin_lifetime(self, line, found, out):
+        out += line, line.replace(found[1], _shadow_name(found[1]), 1)
         if found[1] not in self.started:
-            self._fill(found[1], 0, self._length(found[1]), out)
+            self._fill(found[1], 0, self._variable_size(found[1]), out)
 
-    def _length(self, root):
+    def _variable_size(self, root):
         """Returns the size of a variable, as a constant expression of LLVM IR."""
         type_ = self.roots[root]
         pointer = self.module.pointer(type_)
@@ -350,15 +357,15 @@ class _Function:
         """Returns code that sets the bytes of the shadow variable. `name` is the variable or a pointer to its
         bytes."""
         to = self.module.bytes_pointer
-        second = _twin_name(name)
+        second = _shadow_name(name)
         if name in self.roots and self.module.is_typed:
-            second = self._new()
-            out.append(f"  {second} = bitcast {self.roots[name]}* {_twin_name(name)} to i8*")
+            second = self._new_name()
+            out.append(f"  {second} = bitcast {self.roots[name]}* {_shadow_name(name)} to i8*")
         out.append(
             f"  call void @{self.module.memset}({to} {second}, i8 {value}, {size}, i1 false)"
         )
 
-    def _load(self, line, found, out):
+    def _instrument_load(self, line, found, out):
         out.append(line)
         type_, name, debug = found["type"], found["name"], _debug_of(line)
         uses = [use for at in self.used[name] if (use := self.lines[at]) != line]
@@ -366,19 +373,19 @@ class _Function:
             debug and not name.startswith("%bf.") and any(self._uses_value(u, name) for u in uses)
         )
         handed = any((s := _STORE.match(u)) and s["at"] in self.whole for u in uses)
-        if not _bits(type_) or not (is_reported or handed):
+        if not _bit_count(type_) or not (is_reported or handed):
             return
         out.append(
-            f"  {_twin_name(name)} = load {type_}, {found['pointer']} {_twin_name(found['at'])}, align 1"
+            f"  {_shadow_name(name)} = load {type_}, {found['pointer']} {_shadow_name(found['at'])}, align 1"
         )
         self.second.add(name)
         if is_reported:
             number, unset, what = (
-                self._integer(_twin_name(name), type_, out),
-                self._new(),
+                self._shadow_as_integer(_shadow_name(name), type_, out),
+                self._new_name(),
                 self._describe_read(found["at"], out),
             )
-            out.append(f"  {unset} = icmp eq i{_bits(type_)} {number}, 0")
+            out.append(f"  {unset} = icmp eq i{_bit_count(type_)} {number}, 0")
             out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {what}){debug}")
 
     def _add(self, line, out):
@@ -388,34 +395,34 @@ class _Function:
         name = found[1] if found and debug else None
         if name not in self.roots:
             return
-        pointer, state, unset = _twin_name(name), self._new(), self._new()
+        pointer, state, unset = _shadow_name(name), self._new_name(), self._new_name()
         if self.module.is_typed:
-            pointer = self._new()
-            out.append(f"  {pointer} = bitcast {self.roots[name]}* {_twin_name(name)} to i8*")
+            pointer = self._new_name()
+            out.append(f"  {pointer} = bitcast {self.roots[name]}* {_shadow_name(name)} to i8*")
         out.append(f"  {state} = load i8, {self.module.bytes_pointer} {pointer}, align 1")
         out.append(f"  {unset} = icmp eq i8 {state}, 0")
         out.append(
             f"  call void @{_TELL}(i1 zeroext {unset}, {self._describe_read(name, out)}){debug}"
         )
 
-    def _add_matrices(self, line, out):
+    def _check_matrices(self, line, out):
         """Inserts reports for the fragments that a function reads; the shadow of a fragment's first byte
         represents the fragment."""
         debug, kind = _debug_of(line), self.module.bytes_pointer
         for type_, name in dict.fromkeys(_read_matrices(line)):
             if name not in self.whole or not debug:
                 continue
-            pointer, state, unset = _twin_name(name), self._new(), self._new()
+            pointer, state, unset = _shadow_name(name), self._new_name(), self._new_name()
             if self.module.is_typed:
-                pointer = self._new()
-                out.append(f"  {pointer} = bitcast {type_} {_twin_name(name)} to i8*")
+                pointer = self._new_name()
+                out.append(f"  {pointer} = bitcast {type_} {_shadow_name(name)} to i8*")
             out.append(f"  {state} = load i8, {kind} {pointer}, align 1")
             out.append(f"  {unset} = icmp eq i8 {state}, 0")
             what = self._describe_read(name, out)
             out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {what}){debug}")
 
     def _uses_value(self, line, name):
-        """Does the line use a value?"""
+        """Returns whether a line of IR uses a value."""
         if store := _STORE.match(line):
             return store["at"] == name or store["at"] not in self.own
         if " call " in line:
@@ -423,12 +430,12 @@ class _Function:
             return called is not None and self.module.reads_arguments(called[1])
         return not (line.startswith("  ret ") or " = insertvalue " in line)
 
-    def _integer(self, value, type_, out):
+    def _shadow_as_integer(self, value, type_, out):
         if re.fullmatch(r"i\d+", type_):
             return value
-        number = self._new()
+        number = self._new_name()
         cast = "ptrtoint" if type_ == "ptr" or type_.endswith("*") else "bitcast"
-        out.append(f"  {number} = {cast} {type_} {value} to i{_bits(type_)}")
+        out.append(f"  {number} = {cast} {type_} {value} to i{_bit_count(type_)}")
         return number
 
     def _describe_read(self, pointer, out):
@@ -449,7 +456,7 @@ class _Function:
         values = []
         for bits, index in indices:
             if bits != "64" and index.startswith("%"):
-                wide = self._new()
+                wide = self._new_name()
                 out.append(f"  {wide} = sext i{bits} {index} to i64")
                 index = wide
             values.append(f"i64 {index}")
@@ -457,20 +464,20 @@ class _Function:
         name = self.module.string(self.about[root])
         return f"{name}, i32 {count}, {', '.join(values)}"
 
-    def _store(self, line, found, out):
-        type_ = _type_of(found["what"])
+    def _instrument_store(self, line, found, out):
+        type_ = _type_text(found["what"])
         out.append(line)
-        if not _bits(type_):
+        if not _bit_count(type_):
             root = self.whole[found["at"]]
-            self._fill(root, -1, self._length(root), out)
+            self._fill(root, -1, self._variable_size(root), out)
             return
         value = found["what"][len(type_) + 1 :]
-        value = _twin_name(value) if value in self.second else _nonzero_constant(type_)
+        value = _shadow_name(value) if value in self.second else _nonzero_constant(type_)
         out.append(
-            f"  store {type_} {value}, {found['pointer']} {_twin_name(found['at'])}, align 1"
+            f"  store {type_} {value}, {found['pointer']} {_shadow_name(found['at'])}, align 1"
         )
 
-    def _move(self, line, found, out):
+    def _instrument_copy(self, line, found, out):
         to, size, debug = found["to"], found["size"], _debug_of(line)
         source = _SOURCE.match(found["what"])
         from_ = source["name"] if source else ""
@@ -478,15 +485,15 @@ class _Function:
         if to not in self.whole:
             out.append(line)
             if to not in self.own and debug:
-                given = f"{kind} {to}, {kind} nocapture {_twin_name(from_)}, {size}"
+                given = f"{kind} {to}, {kind} nocapture {_shadow_name(from_)}, {size}"
                 out.append(f"  call void @{_PUT}({given}){debug}")
             return
         if from_ in self.whole:
-            given = f"{kind} {_twin_name(to)}, {kind} {_twin_name(from_)}, {size}, i1 false"
+            given = f"{kind} {_shadow_name(to)}, {kind} {_shadow_name(from_)}, {size}, i1 false"
             out.append(f"  call void @{self.module.memmove}({given})")
         elif found["kind"] == "set" or not from_ or from_ in self.own or not debug:
             self._fill(to, -1, size, out)
         else:
-            given = f"{kind} nocapture {_twin_name(to)}, {kind} {from_}, {size}"
+            given = f"{kind} nocapture {_shadow_name(to)}, {kind} {from_}, {size}"
             out.append(f"  call void @{_FETCH}({given}){debug}")
         out.append(line)

@@ -1,8 +1,8 @@
 """Inserts calls at loop iterations into LLVM IR, for images of the profiler.
 
 The simulator runs the lanes of a warp one after another. The profiler combines their accesses into accesses of the
-whole warp. It needs the iteration of each loop in which an access was made: two lanes whose inner loops have different
-lengths continue together in the next iteration of the outer loop.
+whole warp. For this purpose, the profiler needs the loop iteration of each access: lanes whose inner loops
+have different lengths continue together in the next iteration of the outer loop.
 
 A loop is a back edge of the depth-first search from the function's first block, with all blocks that reach
 the edge without passing the loop's header. The calls are declared not to access program memory, so the
@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from numbalite.compilers.sim.ir import LABEL as _LABEL
-from numbalite.compilers.sim.ir import debug_of
+from numbalite.compilers.sim.ir import debug_location
 
 _TARGET = re.compile(r'label %([\w.$-]+|"[^"]+")')
 _TERMINATOR = re.compile(r"^  (br|switch|ret|unreachable|indirectbr|resume)\b")
@@ -32,7 +32,7 @@ class _Block:
         self.targets = ()
 
 
-def mark(text: str, first: int) -> tuple[str, int]:
+def insert_loop_calls(text: str, first: int) -> tuple[str, int]:
     """Returns (the function with the calls, the number of the next loop). first: the number of the function's
     first loop."""
     lines = text.split("\n")
@@ -44,12 +44,12 @@ def mark(text: str, first: int) -> tuple[str, int]:
         for label in body:
             block = blocks[label]
             if head in block.targets:
-                where = debug_of(lines[block.end])
-                before.setdefault(block.end, []).append(_call(_REPEAT, number) + where)
+                where = debug_location(lines[block.end])
+                before.setdefault(block.end, []).append(_call_text(_REPEAT, number) + where)
             leaves.update(target for target in block.targets if target not in body)
         for label in sorted(leaves):
             at = _after_phis(lines, blocks[label].start)
-            before.setdefault(at, []).append(_call(_LEAVE, number))
+            before.setdefault(at, []).append(_call_text(_LEAVE, number))
     if not before:
         return text, first
     out: list[str] = []
@@ -59,7 +59,7 @@ def mark(text: str, first: int) -> tuple[str, int]:
     return "\n".join(out), first + len(loops)
 
 
-def declarations(functions: list) -> str:
+def call_declarations(functions: list) -> str:
     """Returns the declarations of the called functions."""
     effect = _KEEPS_MEMORY[any(" memory(" in text for text in functions)]
     return "".join(
@@ -67,7 +67,7 @@ def declarations(functions: list) -> str:
     )
 
 
-def _call(name, number):
+def _call_text(name, number):
     return f"  call void @{name}(i32 {number})"
 
 

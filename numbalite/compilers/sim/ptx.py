@@ -23,10 +23,10 @@ from numbalite.compilers.sim.ptxtext import (
     PTX,
     TYPES,
     UnknownInstruction,
-    size_of,
-    split,
+    instruction_type,
+    split_operands,
     split_template,
-    type_of,
+    type_size,
 )
 from numbalite.compilers.sim.ptxthreads import Threads
 from numbalite.cxx.scanner import Token
@@ -72,8 +72,8 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "\n": ""}
 
 
 def statement(tokens: Sequence[Token], text: str, number: int) -> str:
-    """Translates the tokens between the parentheses of an asm statement of `text`. Raises UnknownInstruction if it cannot.
-    `number` must be different for each statement of a source."""
+    """Translates the tokens between the parentheses of an asm statement of `text`. Raises UnknownInstruction
+    for an unsupported instruction. `number` must be different for each statement of a source."""
     parts: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
@@ -84,7 +84,7 @@ def statement(tokens: Sequence[Token], text: str, number: int) -> str:
             parts[-1] = []
         else:
             parts[-1] = [*parts[-1], token]
-    template = _template(parts[0])
+    template = _template_text(parts[0])
     operands = []
     for part, is_output in (
         (parts[1] if len(parts) > 1 else [], True),
@@ -94,7 +94,7 @@ def statement(tokens: Sequence[Token], text: str, number: int) -> str:
     return _Statement(template, operands, len(parts) > 1, number).result()
 
 
-def _template(tokens):
+def _template_text(tokens):
     out = []
     for before, token in itertools.pairwise([None, *tokens]):
         if token.kind == "string":
@@ -303,7 +303,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         if found := re.match(r"[\w.:]+", text):
             opcode, rest = found[0], text[found.end() :]
         name, *modifiers = [part for part in re.split(r"\.", opcode) if part]
-        operands = [one.strip() for one in split(rest)]
+        operands = [one.strip() for one in split_operands(rest)]
         if "L2::cache_hint" in modifiers:
             operands.pop()  # the cache policy has no effect on the simulator
         method = getattr(self, f"do_{name}", None)
@@ -340,7 +340,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
 
     def simple(self, name, modifiers, operands):
         """Returns the C++ statement for an instruction d = name(a, b, c) with operands and result of one type."""
-        kind = type_of(modifiers)
+        kind = instruction_type(modifiers)
         if "xorsign" in modifiers or (kind == "f32x2" and {"rz", "rm", "rp"} & {*modifiers}):
             raise UnknownInstruction(".".join([name, *modifiers]))
         if kind in ("f16", "bf16", "f16x2", "bf16x2"):
@@ -396,7 +396,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
 
     def with_carry(self, name, modifiers, operands):
         self.uses_carry = True
-        kind = TYPES[type_of(modifiers)]
+        kind = TYPES[instruction_type(modifiers)]
         values = ", ".join(self.value(one, kind) for one in operands[1:])
         out = "nl_carry" if "cc" in modifiers else f"{PTX}lost()"
         return self.set(operands[0], f"{PTX}{name}_cc<{kind}>({values}, nl_carry, {out})")
@@ -417,7 +417,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return self.product("madc", modifiers, operands)
 
     def product(self, name, modifiers, operands):
-        kind = type_of(modifiers)
+        kind = instruction_type(modifiers)
         if kind in ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2", "f32x2"):
             return self.simple("fma" if name == "mad" else name, modifiers, operands)
         which = next(m for m in modifiers if m in ("lo", "hi", "wide"))
@@ -435,16 +435,19 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return self.set(operands[0], f"{PTX}add<{wide}>({result}, {c})")
 
     def do_mov(self, modifiers, operands):
-        kind = type_of(modifiers)
+        kind = instruction_type(modifiers)
         to, source = operands
         if source.startswith("{"):
-            parts = split(source[1:-1])
-            piece = _integer_type(size_of(kind) // len(parts))
+            parts = split_operands(source[1:-1])
+            piece = _integer_type(type_size(kind) // len(parts))
             values = ", ".join(self.value(one, piece) for one in parts)
-            return self.set(to, f"{PTX}packed<{_integer_type(size_of(kind))}, {piece}>({values})")
+            return self.set(to, f"{PTX}packed<{_integer_type(type_size(kind))}, {piece}>({values})")
         if to.startswith("{"):
-            parts = split(to[1:-1])
-            piece, whole = _integer_type(size_of(kind) // len(parts)), _integer_type(size_of(kind))
+            parts = split_operands(to[1:-1])
+            piece, whole = (
+                _integer_type(type_size(kind) // len(parts)),
+                _integer_type(type_size(kind)),
+            )
             out = [f"{whole} nl_whole = {self.value(source, whole)};"]
             out += [
                 self.set(one, f"{PTX}part<{piece}>(nl_whole, {i})") for i, one in enumerate(parts)
@@ -454,7 +457,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
 
     def do_setp(self, modifiers, operands):
         compare, *rest = modifiers
-        result = self.compared(compare, type_of(rest), operands[1:])
+        result = self.compared(compare, instruction_type(rest), operands[1:])
         first, _, second = operands[0].partition("|")
         join = next((m for m in rest if m in ("and", "or", "xor")), None)
         sign = {"and": "&", "or": "|", "xor": "^"}
@@ -491,7 +494,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return self.set(operands[0], f"({result} ? {yes} : static_cast<{to}>(0))")
 
     def do_selp(self, modifiers, operands):
-        kind = TYPES[type_of(modifiers)]
+        kind = TYPES[instruction_type(modifiers)]
         a, b = (self.value(one, kind) for one in operands[1:3])
         return self.set(operands[0], f"({self.value(operands[3], 'bool')} ? {a} : {b})")
 
@@ -582,7 +585,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         return self.set(operands[0], f"({test[modifiers[0]].format(value)})")
 
     def do_copysign(self, modifiers, operands):
-        kind = TYPES[type_of(modifiers)]
+        kind = TYPES[instruction_type(modifiers)]
         a, b = (self.value(one, kind) for one in operands[1:])
         return self.set(operands[0], f"copysign({b}, {a})")
 

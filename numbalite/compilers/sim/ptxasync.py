@@ -1,5 +1,5 @@
-"""Inline PTX: barriers in shared memory (mbarrier) and bulk copies, for numbalite/compilers/sim/ptx.py, with
-cuda_src/sim/mbarrier.h."""
+"""Translates inline PTX for barriers in shared memory (mbarrier) and bulk copies, for
+numbalite/compilers/sim/ptx.py, with cuda_src/sim/mbarrier.h."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ class Asynchronous:
         if modifiers[1] == "bulk":
             return self.bulk(modifiers[2:], operands)
         if modifiers[1] == "mbarrier":
-            arrives = "noinc" in modifiers  # else it is counted for this, and arrives
+            # Otherwise the copy is counted for the current phase, and arrives at the barrier
+            arrives = "noinc" in modifiers
             at = self.barrier(operands[0])
             return f"{_COPY}bind({at});" + (f" {_MBARRIER}arrive({at});" if arrives else "")
         if modifiers[1] in ("commit_group", "wait_group", "wait_all"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from numbalite.compilers.sim.ptxtext import PTX, TYPES, UnknownInstruction, type_of
+from numbalite.compilers.sim.ptxtext import PTX, TYPES, UnknownInstruction, instruction_type
 
 _SELECTED = re.compile(r"(.*)\.([bh])([0-3])")
 
@@ -14,7 +14,7 @@ class Bits:
     """Mixin with a method for each bit instruction; ptx.py's statement class provides the operands."""
 
     def do_bfe(self, modifiers, operands):
-        kind = TYPES[type_of(modifiers)]
+        kind = TYPES[instruction_type(modifiers)]
         values = [
             self.value(operands[1], kind),
             *(self.value(one, "unsigned") for one in operands[2:]),
@@ -22,7 +22,7 @@ class Bits:
         return self.set(operands[0], f"{PTX}bfe<{kind}>({', '.join(values)})")
 
     def do_bfi(self, modifiers, operands):
-        kind = TYPES[type_of(modifiers)]
+        kind = TYPES[instruction_type(modifiers)]
         values = [self.value(one, kind) for one in operands[1:3]]
         values += [self.value(one, "unsigned") for one in operands[3:]]
         return self.set(operands[0], f"{PTX}bfi<{kind}>({', '.join(values)})")
@@ -34,7 +34,7 @@ class Bits:
         return self.shift("shr", modifiers, operands)
 
     def shift(self, name, modifiers, operands):
-        kind = TYPES[type_of(modifiers)]
+        kind = TYPES[instruction_type(modifiers)]
         values = f"{self.value(operands[1], kind)}, {self.value(operands[2], 'unsigned')}"
         return self.set(operands[0], f"{PTX}{name}<{kind}>({values})")
 
@@ -48,7 +48,7 @@ class Bits:
         return self.set(operands[0], f"{PTX}bmsk_{modifiers[0]}({values})")
 
     def do_szext(self, modifiers, operands):
-        kind = TYPES[type_of(modifiers)]
+        kind = TYPES[instruction_type(modifiers)]
         values = f"{self.value(operands[1], kind)}, 0, {PTX}szext_{modifiers[0]}({self.value(operands[2], 'unsigned')})"
         return self.set(operands[0], f"{PTX}bfe<{kind}>({values})")
 
@@ -64,18 +64,19 @@ class Bits:
 
     def do_popc(self, modifiers, operands):
         return self.set(
-            operands[0], f"{PTX}popc({self.value(operands[1], TYPES[type_of(modifiers)])})"
+            operands[0], f"{PTX}popc({self.value(operands[1], TYPES[instruction_type(modifiers)])})"
         )
 
     def do_clz(self, modifiers, operands):
         return self.set(
-            operands[0], f"{PTX}clz({self.value(operands[1], TYPES[type_of(modifiers)])})"
+            operands[0], f"{PTX}clz({self.value(operands[1], TYPES[instruction_type(modifiers)])})"
         )
 
     def do_bfind(self, modifiers, operands):
         function = "bfind_shift" if "shiftamt" in modifiers else "bfind"
         return self.set(
-            operands[0], f"{PTX}{function}({self.value(operands[1], TYPES[type_of(modifiers)])})"
+            operands[0],
+            f"{PTX}{function}({self.value(operands[1], TYPES[instruction_type(modifiers)])})",
         )
 
     def do_fns(self, modifiers, operands):

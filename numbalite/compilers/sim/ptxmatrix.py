@@ -35,7 +35,7 @@ def _register_type(kind):
 
 
 def _registers(kind, elements):
-    """Returns the number of registers that one lane holds of a matrix."""
+    """Returns the number of registers per lane for a matrix fragment."""
     return elements // 32 // (32 // _BITS[kind]) if kind in _BITS else elements // 32
 
 

@@ -7,9 +7,9 @@ from numbalite.compilers.sim.ptxtext import (
     PTX,
     TYPES,
     UnknownInstruction,
+    instruction_type,
     registers_of,
-    size_of,
-    type_of,
+    type_size,
 )
 from numbalite.compilers.sim.ptxthreads import fence
 
@@ -59,7 +59,7 @@ class Memory:
         return self.set(operands[0], f"{PTX}ctarank({at})")
 
     def do_ld(self, modifiers, operands):
-        kind = type_of(modifiers)
+        kind = instruction_type(modifiers)
         to, at = operands[0], self.address(operands[1], modifiers)
         access = _access_kind(modifiers)
         parts = registers_of(to)
@@ -76,7 +76,7 @@ class Memory:
     do_ldu = do_ld
 
     def do_st(self, modifiers, operands):
-        kind = type_of(modifiers)
+        kind = instruction_type(modifiers)
         at, source, access = (
             self.address(operands[0], modifiers),
             operands[1],
@@ -84,7 +84,7 @@ class Memory:
         )
         parts = registers_of(source)
         if "async" in modifiers:
-            return self.store_async(TYPES[kind], size_of(kind), operands, parts)
+            return self.store_async(TYPES[kind], type_size(kind), operands, parts)
         values = [self.value(one, TYPES[kind]) for one in parts]
         if len(parts) > 1:
             joined = ", ".join(values)
@@ -101,7 +101,7 @@ class Memory:
         return self.atomic(modifiers, operands, "_")
 
     def atomic(self, modifiers, operands, to):
-        kind = type_of(modifiers)
+        kind = instruction_type(modifiers)
         name = next(m for m in modifiers if m in _ATOMICS)
         if kind in ("f16", "bf16", "f16x2", "bf16x2"):  # `add` alone is there
             at = f"({self.address(operands[0], modifiers)})"

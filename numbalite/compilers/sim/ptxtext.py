@@ -20,7 +20,7 @@ class UnknownInstruction(Exception):
     """Raised for an instruction without a C++ equivalent; the argument is the instruction's text."""
 
 
-def split(text):
+def split_operands(text):
     """Returns the list of comma-separated operands; an operand in braces or brackets may contain commas."""
     parts, depth, start = [], 0, 0
     for i, sign in enumerate(text):
@@ -61,14 +61,14 @@ def split_template(text):
 
 def registers_of(operand):
     """Returns the list of registers of an operand, which contains several registers if it is in braces."""
-    return split(operand[1:-1]) if operand.startswith("{") else [operand]
+    return split_operands(operand[1:-1]) if operand.startswith("{") else [operand]
 
 
-def type_of(modifiers):
+def instruction_type(modifiers):
     """Returns the type of an instruction: the last type among its modifiers."""
     return next(m for m in reversed(modifiers) if m in TYPES)
 
 
-def size_of(kind):
+def type_size(kind):
     """Returns the size of a type in bytes."""
     return _SIZES[kind.lstrip("busfpred")]

@@ -3,7 +3,7 @@ barriers, and exchanges between the lanes of a warp."""
 
 from __future__ import annotations
 
-from numbalite.compilers.sim.ptxtext import PTX, TYPES, UnknownInstruction, type_of
+from numbalite.compilers.sim.ptxtext import PTX, TYPES, UnknownInstruction, instruction_type
 
 
 def fence(modifiers):
@@ -65,7 +65,7 @@ class Threads:
         return self.set(operands[0], call if mode == "ballot" else f"({call} != 0)")
 
     def do_match(self, modifiers, operands):
-        type_ = TYPES[type_of(modifiers)]
+        type_ = TYPES[instruction_type(modifiers)]
         to, _, predicate = operands[0].partition("|")
         value, mask = self.value(operands[1], type_), self.value(operands[2], "unsigned")
         if modifiers[0] == "any":
@@ -77,7 +77,7 @@ class Threads:
         return out + (self.set(predicate, "(nl_all != 0)") if predicate.strip() else "")
 
     def do_redux(self, modifiers, operands):
-        type_ = TYPES[type_of(modifiers)]
+        type_ = TYPES[instruction_type(modifiers)]
         name = next(m for m in modifiers if m in ("add", "min", "max", "and", "or", "xor"))
         value, mask = self.value(operands[1], type_), self.value(operands[2], "unsigned")
         return self.set(operands[0], f"__reduce_{name}_sync({mask}, {value})")

@@ -35,7 +35,7 @@ class Variable(NamedTuple):
     """None: that of the symbol in the object."""
 
 
-def by_kernel(ir: str) -> list[list[Variable]]:
+def shared_variables_by_kernel(ir: str) -> list[list[Variable]]:
     """Returns {kernel: list of shared variables} for the front end's IR of a module."""
     starts = [match.start() for match in _DEFINITION.finditer(ir)]
     bodies = {}

@@ -17,7 +17,7 @@ _DECLARED = re.compile(r"(?:>|\bauto)\s*&?\s*(\w+)\s*(?=[{=(;,)])")
 _LONGEST = 63  # NL_SIM_NAME
 
 
-def names(source: str) -> str:
+def name_table(source: str) -> str:
     """Returns the table, in the simulator's format: "@file" and "line name indices column column
     ..."."""
     tokens = scanner.tokenize(source)
@@ -58,7 +58,7 @@ def _checks_by_line(checks):
 
 
 def _is_indexed(tokens, partner, declared, at):
-    """Returns whether an index follows this name. A function's name is none."""
+    """Returns whether an index follows a name that is not a function's."""
     token, opening = tokens[at], at + 1
     if token.kind != "name" or token.text in scanner.KEYWORDS or len(token.text) > _LONGEST:
         return False
@@ -67,7 +67,7 @@ def _is_indexed(tokens, partner, declared, at):
     return tokens[opening].text == "[" or token.text in declared
 
 
-def literal(text: str) -> str:
+def string_literal(text: str) -> str:
     """Returns the text as a C++ literal, split into several literals for compilers that limit the length of
     one."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")

@@ -42,7 +42,7 @@ _TRIGGER = re.compile(
     r"|__(?:constant|device)__[^(){};]*[;=[{]|\b(?:const|static)\b[^(){};]*=|\bgoto\b|\bcase\b|\batomicExch"
     r"|\bvoid\s+__(?:syncthreads|threadfence)"
 )
-_HEADER = re.compile(r"\s*<[^<>]*>\s*$")  # the tokens after an #include's header name
+_HEADER = re.compile(r"\s*<[^<>]*>\s*$")  # matches the tokens after the header name of an #include
 _CONDITIONS = ("if", "ifdef", "ifndef")
 _ASM = frozenset(("asm", "__asm__", "__asm"))
 _ASM_WORDS = frozenset(("volatile", "__volatile__", "__volatile", "goto", "inline", "__inline__"))
@@ -74,7 +74,7 @@ _REFERENCE = "auto &{name} = ::numbalite_sim::dynamic_shared<{type}>({label});"
 _VARIABLE = "auto &{name} = ::numbalite_sim::shared_variable<{type}, __COUNTER__>({label});"
 
 
-def translate(
+def translate_source(
     text: str, checked: bool = False, kind: str = "sim", spared: frozenset | None = None
 ) -> str:
     """Returns the translated source, which follows the prelude.
@@ -89,7 +89,7 @@ def translate(
 
 
 def _concerns(text, spared):
-    return _TRIGGER.search(text) or (spared is not None and divisions.has_any(text))
+    return _TRIGGER.search(text) or (spared is not None and divisions.has_divisions(text))
 
 
 _HOST_HEADERS = frozenset(
@@ -113,17 +113,17 @@ _SYSTEM = (  # default include folders of host compilers
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([\w./+-]+)>", re.MULTILINE)
 
 
-def is_of_the_host(name: str) -> bool:
+def is_host_header(name: str) -> bool:
     """Returns whether the name is a header of the host's library, which kernel compilers do not have."""
-    if name in headers.in_memory() or toolkit.packages_for(name):
+    if name in headers.memory_headers() or toolkit.packages_for(name):
         return False
     if os.path.isfile(os.path.join(headers.cuda_src(), "sim", "include", name)):
         return False
     if name in _HOST_HEADERS:
         return True
-    if headers.find(name, _system_folders()) is None:
+    if headers.find_header(name, _system_folders()) is None:
         return False
-    return headers.find(name, toolkit.include_directories()) is None
+    return headers.find_header(name, toolkit.include_directories()) is None
 
 
 @functools.cache
@@ -131,12 +131,12 @@ def _system_folders():
     return tuple(folder for pattern in _SYSTEM for folder in glob.glob(pattern))
 
 
-_REFUSED = (("thrust_for_nvcc.h", toolkit.is_for_nvcc), ("host_library.h", is_of_the_host))
+_REFUSED = (("thrust_for_nvcc.h", toolkit.is_for_nvcc), ("host_library.h", is_host_header))
 
 
-def without_host_headers(text: str, given, folders) -> str:
+def replace_host_headers(text: str, given, folders) -> str:
     """Replaces #includes of host library headers by errors. Headers in ``given``, or found in one of
-    ``folders``, are the user's and stay unchanged."""
+    ``folders``, belong to the user and stay unchanged."""
 
     def replace(match):
         name = match[1]
@@ -150,7 +150,7 @@ def without_host_headers(text: str, given, folders) -> str:
     return _INCLUDE.sub(replace, text) if "#" in text else text
 
 
-def _literal(text):
+def _string_literal(text):
     return '"' + re.sub(r'[\\"\n]', " ", text) + '"'
 
 
@@ -184,20 +184,20 @@ class _Translation:
         self.partner = scanner.match_brackets(
             self.tokens
         )  # index of a bracket -> index of the matching bracket
-        self.inside_function = inside_function  # bodies of macros are translated, too
+        self.inside_function = inside_function  # macro bodies are translated like functions
 
     def result(self):
         bodies, scopes = self._scopes()
         wide = []  # (token index, name, reference) of shared variables at namespace scope
         for at, token in enumerate(self.tokens):
             if token.kind == "directive":
-                self._directive(token)
+                self._translate_directive(token)
             elif token.text == "__shared__" and token.kind == "name":
-                wide += self._shared(at, scopes[at])
+                wide += self._translate_shared(at, scopes[at])
             elif token.text in _BARRIERS and at > 0 and self.tokens[at - 1].text == "void":
                 self._replace(at, at, f"nl_declared{token.text}")
             elif token.text in _ASM and token.kind == "name":
-                self._asm(at)
+                self._translate_asm(at)
             elif token.text in _NOT_OF_A_GPU and token.kind == "name":
                 self._insert_error(at, _NOT_OF_A_GPU[token.text])
             elif self._is_unused_exchange(at):
@@ -207,22 +207,24 @@ class _Translation:
             elif (
                 token.text == "__noinline__"
                 and self.tokens[at - 1].text == "]"
-                and self._opens(at + 1)
+                and self._opens_block(at + 1)
             ):
                 self._replace(at, at, "")
             elif token.text == "<" and self._adjacent(at, "<<<"):
-                self._launch(at)
-        self._bring_into(bodies, wide)
+                self._translate_launch(at)
+        self._declare_in_functions(bodies, wide)
         if self.kind == "sim":
-            for first, last, replacement in gotos.edits(self.text, self.tokens, self.partner):
+            for first, last, replacement in gotos.declaration_edits(
+                self.text, self.tokens, self.partner
+            ):
                 self._replace(first, last, replacement)
         if self.spared is not None:
-            for place, mark in divisions.edits(self.tokens, self.partner):
+            for place, mark in divisions.division_edits(self.tokens, self.partner):
                 self.edits.append((place, place, mark))
         out, at = [], 0
         for start, end, replacement in sorted(self.edits):
             if start < at:
-                continue  # the position is inside the range of another edit
+                continue  # skip an edit inside the range of another edit
             out += self.text[at:start], replacement
             at = end
         out.append(self.text[at:])
@@ -232,11 +234,11 @@ class _Translation:
 
     def _replace(self, first, last, replacement):
         """Replaces the tokens first to last (inclusive), and keeps the number of line ends."""
-        start, end = self.tokens[first].start, self._end(last)
+        start, end = self.tokens[first].start, self._statement_end(last)
         lost = self.text.count("\n", start, end) - replacement.count("\n")
         self.edits.append((start, end, replacement + "\n" * lost))
 
-    def _end(self, at):
+    def _statement_end(self, at):
         return self.tokens[at].start + len(self.tokens[at].text)
 
     def _adjacent(self, at, signs):
@@ -255,7 +257,7 @@ class _Translation:
             if token.kind != "sign":
                 continue
             if token.text == "{":
-                kind = self._kind(head, at)
+                kind = self._block_kind(head, at)
                 if kind == "function" and "function" not in stack and at in self.partner:
                     bodies.append((head, at, self.partner[at]))
                 stack.append(kind)
@@ -287,11 +289,11 @@ class _Translation:
                 start = self.tokens[head].start
                 self.edits.append((start, start, "NUMBALITE_SIM_CONSTANT "))
 
-    def _kind(self, head, opening):
+    def _block_kind(self, head, opening):
         words, at = [], head
         while at < opening:
             token = self.tokens[at]
-            if token.text in _WITH_PARENTHESES and self._opens(at + 1):
+            if token.text in _WITH_PARENTHESES and self._opens_block(at + 1):
                 at = self.partner[at + 1]
             elif token.kind != "directive":
                 words.append(token)
@@ -305,7 +307,7 @@ class _Translation:
             return "class"
         return "function" if ")" in texts else "block"
 
-    def _opens(self, at):
+    def _opens_block(self, at):
         return at < len(self.tokens) and self.tokens[at].text == "(" and at in self.partner
 
     def _is_unused_exchange(self, at):
@@ -321,7 +323,7 @@ class _Translation:
     def _is_statement(self, at):
         """Returns whether the call whose name is at `at` is a whole statement, so that its result is
         unused."""
-        if not self._opens(at + 1) or at == 0:
+        if not self._opens_block(at + 1) or at == 0:
             return False
         after = self.partner[at + 1] + 1
         before, opening = self.tokens[at - 1].text, self.partner.get(at - 1)
@@ -333,17 +335,17 @@ class _Translation:
 
     # ---- shared memory ----
 
-    def _shared(self, at, in_function):
+    def _translate_shared(self, at, in_function):
         """Translates one __shared__ declaration. Returns the reference declarations that functions need
         instead of a variable at namespace scope."""
-        first = self._behind_type(self._declaration_start(at))
+        first = self._after_type(self._declaration_start(at))
         last = self._declaration_end(at)
-        own = self._own_type(first, last)
+        own = self._type_definition(first, last)
         words = {
             self.tokens[i].text for i in self._specifiers(first, last) if own is None or i < own[0]
         }
         if "alignas" in words:
-            self._alignas(first, last, "extern" in words or self._is_plain(first, last))
+            self._move_alignas(first, last, "extern" in words or self._is_plain(first, last))
         if "extern" not in words:
             if self._has_value(first, last):
                 self._insert_error(first, "NUMBALITE_SIM_SHARED_VALUE")
@@ -359,7 +361,7 @@ class _Translation:
             pattern = _REFERENCE
             if own:
                 return self._shared_of_own_type(at, first, last, own, in_function, _REFERENCE)
-            self._one_type(first, last)
+            self._check_single_type(first, last)
         found = [
             (name, self._reference(pattern, name, type_))
             for name, type_ in self._declarators(first, last)
@@ -395,17 +397,17 @@ class _Translation:
         self._replace(closing + 1, last, f";{rest}")
         return [] if in_function else [(at, variable, text) for variable, text in found]
 
-    def _behind_type(self, first):
+    def _after_type(self, first):
         """Returns the token index of the start of a declaration whose specifiers begin with a type definition;
         otherwise `first`."""
         opening = self.partner.get(first - 1)
         if opening is not None and self.tokens[first - 1].text == "}":
             head = self._declaration_start(opening)
-            if self._kind(head, opening) == "class":
+            if self._block_kind(head, opening) == "class":
                 return head
         return first
 
-    def _own_type(self, first, last):
+    def _type_definition(self, first, last):
         """Token indices (keyword, {, }, name or None) of the struct or union that a declaration defines; or None."""
         for keyword in range(first, last):
             text = self.tokens[keyword].text
@@ -418,7 +420,7 @@ class _Translation:
         name, at = None, keyword + 1
         while at < last and self.tokens[at].text not in ("{", "=", ";"):
             token = self.tokens[at]
-            if token.text in _WITH_PARENTHESES and self._opens(at + 1):
+            if token.text in _WITH_PARENTHESES and self._opens_block(at + 1):
                 at = self.partner[at + 1]
             elif token.text == ":":
                 while at < last and self.tokens[at + 1].text not in ("{", ";"):
@@ -435,26 +437,30 @@ class _Translation:
     def _name_position(self, keyword, opening):
         """Returns the text position at which the name of an unnamed type is inserted: after its attributes."""
         end = keyword
-        while self.tokens[end + 1].text in _WITH_PARENTHESES and self._opens(end + 2):
+        while self.tokens[end + 1].text in _WITH_PARENTHESES and self._opens_block(end + 2):
             end = self.partner[end + 2]
-        return self._end(end)
+        return self._statement_end(end)
 
-    def _alignas(self, first, last, is_replaced):
+    def _move_alignas(self, first, last, is_replaced):
         """Moves alignas to the start of its declaration. NVRTC accepts alignas after __shared__, because
         __shared__ is an attribute for NVRTC, but two specifiers for host compilers."""
         specifiers = list(self._specifiers(first, last))
         at = next(i for i in specifiers if self.tokens[i].text == "alignas")
         if any(self.tokens[i].text not in _ATTRIBUTES for i in specifiers[: specifiers.index(at)]):
             self._insert_error(first, "NUMBALITE_SIM_ALIGNAS")
-        elif at > first and not is_replaced and self._opens(at + 1):
+        elif at > first and not is_replaced and self._opens_block(at + 1):
             closing = self.partner[at + 1]
             start = self.tokens[first].start
             self.edits.append(
-                (start, start, self.text[self.tokens[at].start : self._end(closing)] + " ")
+                (
+                    start,
+                    start,
+                    self.text[self.tokens[at].start : self._statement_end(closing)] + " ",
+                )
             )
             self._replace(at, closing, "")
 
-    def _one_type(self, first, last):
+    def _check_single_type(self, first, last):
         """Raises an error for two declarations of one name with different builtin types."""
         for name, type_ in self._declarators(first, last):
             words = re.findall(r"\w+", type_)
@@ -484,8 +490,12 @@ class _Translation:
         if not self.checked:
             return False
         texts = set(self._texts(first, last))
-        own = self._own_type(first, last)
-        if "=" in texts or ("{" in texts and not own) or (own and "{" in self._tail(own, last)):
+        own = self._type_definition(first, last)
+        if (
+            "=" in texts
+            or ("{" in texts and not own)
+            or (own and "{" in self._declaration_tail(own, last))
+        ):
             return False
         return not self._has_list(first, last) or not {"*", "&", "("} & set(
             self._outside_templates(first, last)
@@ -500,13 +510,13 @@ class _Translation:
                 yield text
             angles -= text.count(">")
 
-    def _tail(self, own, last):
+    def _declaration_tail(self, own, last):
         return [token.text for token in self.tokens[own[2] + 1 : last]]
 
     def _texts(self, first, last):
         """Yields the texts of the tokens, without the arguments of alignas and the members of a type definition."""
         at = first
-        own = self._own_type(first, last)
+        own = self._type_definition(first, last)
         while at < last:
             yield self.tokens[at].text
             is_alignment = self.tokens[at].text in ("alignas", "__align__")
@@ -553,7 +563,7 @@ class _Translation:
         at = first
         while at < last and self.tokens[at].text not in ("[", "=", ";", "{", ","):
             yield at
-            at = self.partner[at] + 1 if self._opens(at) else at + 1
+            at = self.partner[at] + 1 if self._opens_block(at) else at + 1
 
     def _declarators(self, first, last, own=None, type_name=None):
         """Returns (name, type) of each variable that a declaration declares. own: the type definition in the
@@ -565,7 +575,7 @@ class _Translation:
             if own and at == own[0]:
                 parts[-1].append(type_name)
                 at = own[2]
-            elif token.text in _WITH_PARENTHESES and self._opens(at + 1):
+            elif token.text in _WITH_PARENTHESES and self._opens_block(at + 1):
                 at = self.partner[at + 1]
             elif token.text in ("(", "[") and at in self.partner:
                 parts[-1] += (t.text for t in self.tokens[at : self.partner[at] + 1])
@@ -588,7 +598,7 @@ class _Translation:
             kept.append((texts[name_at], " ".join([base, *texts[name_at + 1 :]])))
         return kept
 
-    def _bring_into(self, bodies, wide):
+    def _declare_in_functions(self, bodies, wide):
         """Declares the shared variables of namespace scope in each function that uses them."""
         for head, opening, closing in bodies:
             mentioned = {
@@ -607,7 +617,7 @@ class _Translation:
                 if at < head and name in mentioned and name not in own
             )
             if text:
-                after = self._end(opening)
+                after = self._statement_end(opening)
                 self.edits.append((after, after, text + " {"))
                 self.edits.append((self.tokens[closing].start, self.tokens[closing].start, "} "))
 
@@ -633,11 +643,11 @@ class _Translation:
                     at, f"NUMBALITE_SIM_AUTOMATIC({self.tokens[at].text.strip('_')})"
                 )
 
-    def _asm(self, at):
+    def _translate_asm(self, at):
         opening = at + 1
         while opening < len(self.tokens) and self.tokens[opening].text in _ASM_WORDS:
             opening += 1
-        if not self._opens(opening):
+        if not self._opens_block(opening):
             return
         closing = self.partner[opening]
         inside = self.tokens[opening + 1 : closing]
@@ -654,26 +664,29 @@ class _Translation:
                 raise ptx.UnknownInstruction("")
             return ptx.statement(tokens, self.text, number)
         except ptx.UnknownInstruction as problem:
-            return f"NUMBALITE_SIM_ASM({_literal(str(problem))})"
+            return f"NUMBALITE_SIM_ASM({_string_literal(str(problem))})"
 
-    def _launch(self, at):
+    def _translate_launch(self, at):
         end = at + 3
         while end < len(self.tokens) and self.tokens[end].text not in (";", "{", "}"):
             if self._adjacent(end, ">>>"):
-                self._nest(at, end)
+                self._rewrite_launch(at, end)
                 return
             end += 1
 
-    def _nest(self, at, end):
+    def _rewrite_launch(self, at, end):
         """Rewrites the launch whose <<< and >>> are at these tokens."""
         first = self._name_before(at)
         if first is None or self.kind != "sim":
             self._replace(at, at + 2, " NUMBALITE_SIM_CHEVRONS(")
             self._replace(end, end + 2, ")")
             return
-        name = self.text[self.tokens[first].start : self._end(at - 1)]
-        shape = f"{_literal(name)}, ::numbalite_sim::nested_shape("
-        if self.tokens[at - 1].kind == "name" and self.tokens[at - 1].text in self._templates():
+        name = self.text[self.tokens[first].start : self._statement_end(at - 1)]
+        shape = f"{_string_literal(name)}, ::numbalite_sim::nested_shape("
+        if (
+            self.tokens[at - 1].kind == "name"
+            and self.tokens[at - 1].text in self._template_names()
+        ):
             called = f"[](auto... nl_a) {{ {name}(nl_a...); }}"
             made = f" ::numbalite_sim::nl_nested_by({called}, {shape}"
         else:
@@ -700,7 +713,7 @@ class _Translation:
                 at -= 1
         return at
 
-    def _templates(self):
+    def _template_names(self):
         """Returns the set of unqualified names of kernels that are templates or overloaded."""
         found = scanner.scan_source(self.text)[0]
         return {
@@ -709,7 +722,7 @@ class _Translation:
             if k.template or "(" in k.name
         }
 
-    def _directive(self, token):
+    def _translate_directive(self, token):
         """Translates the body of a macro as code inside a function."""
         if scanner.directive_word(token.text) != "define" or not _concerns(token.text, self.spared):
             return
