@@ -208,7 +208,7 @@ class Reduce(_core.Reduction):
     def inspect_source(self, dtype=np.float64) -> str:
         """Returns the CUDA C++ source of the kernel that reduces contiguous numbers of a dtype."""
         dtype = np.dtype(dtype)
-        return self._loops.generate_kernel("packed", dtype, dtype, dtype)[0].finish()
+        return self._loops.generate_kernel("packed", dtype, dtype, dtype)[0].join_source()
 
     def __repr__(self):
         return f"<CUDA reduction {self.__name__}>"

@@ -238,7 +238,7 @@ def test_foreign_files_are_kept(cache_folder):
 ABANDONED = """
 import os, sys
 from numbalite.compilers import folders
-working = folders.Working(sys.argv[1])
+working = folders.WorkingFolder(sys.argv[1])
 print(working.name, flush=True)
 if sys.argv[2] == "die":
     os.kill(os.getpid(), 9)
@@ -272,13 +272,13 @@ who = int(sys.argv[1])
 bad = 0
 for turn in range(150):
     for number in range(4):
-        key = cache.digest("shared", number)
+        key = cache.hash_values("shared", number)
         image = Image("cubin", bytes([number]) * 5000, "sm_90", {}, {})
-        found = cache.load(key)
+        found = cache.load_image(key)
         bad += found is not None and found != image
-        cache.store(key, image)
+        cache.store_image(key, image)
     if turn % 50 == who:
-        cache.clear()
+        cache.clear_cache()
 print(bad)
 """
 

@@ -167,7 +167,7 @@ def test_cache_hits_do_not_import_compiler_modules(run_python):
 import sys
 before = set(sys.modules)
 from numbalite.compilers import host, source
-host.fingerprint(source.Source("", "user.cu"))
+host.compiler_fingerprint(source.Source("", "user.cu"))
 new = set(sys.modules) - before
 print(*sorted({"subprocess", "tempfile", "shutil", "shlex", "numbalite.cxx.scanner"} & new))
 """
@@ -376,7 +376,7 @@ import numpy as np
 from numbalite import cuda, jit, vectorize
 from numbalite.compilers import host
 
-assert host.find().is_zig
+assert host.find_compiler().is_zig
 
 @cuda.jit
 def doubled(x):

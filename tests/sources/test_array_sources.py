@@ -54,5 +54,5 @@ def test_exact_dot_product_kernels_compile(compile_with_nvrtc, arch, code):
     fold = reductions.sum_of_products(dtype, "a * b")
     for width, lanes in ((16 // dtype.itemsize, 32), (1, 4), (0, 32)):
         form = mapped.KernelForm(lanes, False, 1, width, ("array", "array"), (dtype, dtype))
-        result = compile_with_nvrtc(fold.generate_kernel(form)[0].finish(), arch)
+        result = compile_with_nvrtc(fold.generate_kernel(form)[0].join_source(), arch)
         assert result.status == 0, result.log

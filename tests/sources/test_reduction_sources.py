@@ -230,7 +230,7 @@ def test_noncommutative_reductions_compile(compile_with_nvrtc):
     loops = reduceloops.Loops(lambda dtype: function, "total")
     for dtype in map(np.dtype, draw_cases(1, "bfD")):
         made = loops.generate_kernel("packed8", dtype, dtype, dtype)[0]
-        assert "commutes = false" in made.finish()
+        assert "commutes = false" in made.join_source()
         compile_reduction(compile_with_nvrtc, made, 90)
 
 
