@@ -100,7 +100,9 @@ def fuzz_code(data):
     for question in (scanner.blank_comments, scanner.scan_source, scanner.functions, scanner.parameter_lists, scanner.has_kernel, scanner.find_broken_string,
                      freenames.free_names, translation.translate_source, hostlog.texts_by_line, hostlog.parse_messages):  # fmt: skip
         call_or_exception(question, text)
-    call_or_exception(lambda: translation.translate_source(text, spared=divisions.unmarked_macros([text])))
+    call_or_exception(
+        lambda: translation.translate_source(text, spared=divisions.unmarked_macros([text]))
+    )
     call_or_exception(linemap.consecutive_text(text, "a.py").numbered)
     call_or_exception(irpatch.rewrite_ir, text)
     call_or_exception(irpatch.rewrite_ir, text, checks=("memory", "unwritten", "nan"))

@@ -14,7 +14,7 @@ def remove_numba_modules(monkeypatch):
     """After the test, removes the modules with numba's name from this process."""
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(devices, "simulator_is_available", False)
-    monkeypatch.setattr(executed, "watch", lambda: None)  # could not be taken back
+    monkeypatch.setattr(executed, "watch_exec", lambda: None)  # could not be taken back
     kept = {
         name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "numba"
     }

@@ -227,7 +227,9 @@ def test_foreign_files_are_kept(cache_folder):
     (cache_folder / "linked").write_bytes(image)
     (cache_folder / f"{'e' * 32}.image").symlink_to(cache_folder / "linked")
     cache.trim_cache(0)
-    assert cache.clear_cache() == 0 and not cache_file_of(cache_folder, 1).exists(), "trimmed already"
+    assert cache.clear_cache() == 0 and not cache_file_of(cache_folder, 1).exists(), (
+        "trimmed already"
+    )
     found = [p for p in cache_folder.rglob("*") if p.is_file() and not p.is_symlink()]
     assert {str(p.relative_to(cache_folder)): p.read_bytes() for p in found} == {
         **theirs,

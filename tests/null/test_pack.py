@@ -35,7 +35,9 @@ def pack_folder(tmp_path, monkeypatch):
 def test_packed_images_are_read_unchanged(pack_folder, monkeypatch, block):
     monkeypatch.setattr(pack, "BLOCK", block)
     written = make_pack_entries(40)
-    pack.write_pack(pack_folder / "a.pack", ((k, i.replace(ptx=b"ptx", log="log")) for k, i in written))
+    pack.write_pack(
+        pack_folder / "a.pack", ((k, i.replace(ptx=b"ptx", log="log")) for k, i in written)
+    )
     read = pack.Pack((pack_folder / "a.pack").read_bytes())
     assert len(read) == 40 and read.digest == pack.digest_of_sources()
     for key, expected in random.Random(block).sample(written, 40):

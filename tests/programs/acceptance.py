@@ -64,7 +64,9 @@ def source_for_compilers(path: str):
     from numbalite.kernels import module, options
 
     text = _read_text(path)
-    kernels = {scanner.last_name(k.name): k.name for k in scanner.scan_source(text)[0] if k.template}
+    kernels = {
+        scanner.last_name(k.name): k.name for k in scanner.scan_source(text)[0] if k.template
+    }
     names = [
         f"{kernels[name]}<{arguments}>"
         for name, arguments in _INSTANCE.findall(text)

@@ -163,7 +163,10 @@ def interrupt_run_at(at, run):
 def test_an_interrupt_at_any_step_leaves_nothing_running(run_shell, tmp_path, start):
     """A program that was being started at the time of the interrupt does not remain either."""
     text = f"echo $$ >> {tmp_path}/pids; exec sleep 0.03"
-    runs = {"process": lambda: process.run_program(["sh", "-c", text]), "server": lambda: run_shell(text)}
+    runs = {
+        "process": lambda: process.run_program(["sh", "-c", text]),
+        "server": lambda: run_shell(text),
+    }
     gc.collect()  # file descriptors that earlier tests left open
     files = os.listdir("/proc/self/fd")
     at = 0

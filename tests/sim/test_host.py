@@ -433,7 +433,7 @@ def test_prelude_of_a_source_is_precompiled(compile_image, monkeypatch, tmp_path
         asked.append((given[-1], real(*given)))
         return asked[-1][1]
 
-    monkeypatch.setattr(hostprelude, "arguments", record_arguments)
+    monkeypatch.setattr(hostprelude, "prelude_arguments", record_arguments)
     source = '#include "numbalite.cuh"\n__global__ void k(numbalite::array<float> x) { x[0] = 1; }'
     plain = Source(source, "user.cu", ("k",), describe=True, opt=1)
     macro = Source(source, "user.cu", ("k",), options=("-DNUMBALITE_DEBUG=1",), opt=1)

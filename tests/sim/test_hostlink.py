@@ -44,7 +44,9 @@ def link_source(monkeypatch, tmp_path, request):
             return subprocess.run(command, capture_output=True, check=False)
 
         output = str(tmp_path / "out here.so")
-        result = hostlink.link_image([compiler, *options], FLAGS, [str(compiled)], output, run_and_record)
+        result = hostlink.link_image(
+            [compiler, *options], FLAGS, [str(compiled)], output, run_and_record
+        )
         return result, [words[0] for words in ran], ran[-1]
 
     compile_and_link.compiler, compile_and_link.output = compiler, tmp_path / "out here.so"

@@ -18,15 +18,19 @@ def test_copy_and_index_kernels_compile(compile_with_nvrtc, toolkit_options, arc
     if arch not in compile_with_nvrtc.architectures:
         pytest.skip(f"this NVRTC does not compile for sm_{arch}")
     names = ["transpose<uint8, 128, 4>", "transpose<uint32, 64, 2>", "transpose<complex128, 32, 1>"]
-    result = compile_with_nvrtc(HEAD + templates.fill_template("transpose"), arch, toolkit_options, names)
+    result = compile_with_nvrtc(
+        HEAD + templates.fill_template("transpose"), arch, toolkit_options, names
+    )
     assert result.status == 0, result.log
     for count, name in (2, "join<uint8, 1>"), (16, "join<complex128, 4>"), (32, "join<int8, 3>"):
-        result = compile_with_nvrtc(HEAD + batchcopy.kernel_source(count), arch, toolkit_options, [name])
+        result = compile_with_nvrtc(
+            HEAD + batchcopy.kernel_source(count), arch, toolkit_options, [name]
+        )
         assert result.status == 0, result.log
     names = ["gather<uint32, int32, 1, 0, false, 1>", "gather<complex128, int64, 3, 2, true, 4>"]
     for count in (1, 3):
         for checked in (True, False):
-            text = gather.text(count, checked)
+            text = gather.kernel_source(count, checked)
             result = compile_with_nvrtc(HEAD + text, arch, toolkit_options, names)
             assert result.status == 0, result.log
             assert checked == ("assert(index" in text)  # a failed assert would end the context

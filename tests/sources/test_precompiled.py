@@ -51,7 +51,7 @@ def is_used():
 
 
 def preamble_of_text(text, **fields):
-    return precompiled.preamble(Source(text=text, **fields), text, DIRECTORIES)
+    return precompiled.heavy_preamble(Source(text=text, **fields), text, DIRECTORIES)
 
 
 def test_precompiled_headers_do_not_change_code_or_messages():
@@ -176,7 +176,10 @@ def test_nvrtc_failure_disables_precompiled_headers():
 
     one = source_unit()
     for _ in range(2):
-        assert precompiled.compile_precompiled(raise_nvrtc_error, one, one.text, [], DIRECTORIES) is None
+        assert (
+            precompiled.compile_precompiled(raise_nvrtc_error, one, one.text, [], DIRECTORIES)
+            is None
+        )
     assert not is_used()
 
 

@@ -127,7 +127,9 @@ def test_all_widths_of_a_kind_compile_together(compile_with_nvrtc, kind):
 def test_pipelined_scan_kernels_compile(compile_with_nvrtc, sum_loops, code):
     """Bulk copies need compute capability 9.0."""
     dtype = np.dtype(code)
-    made = sum_loops.generate_kernel(f"pipelined_scan{16 // dtype.itemsize}", dtype, dtype, dtype)[0]
+    made = sum_loops.generate_kernel(f"pipelined_scan{16 // dtype.itemsize}", dtype, dtype, dtype)[
+        0
+    ]
     for arch in (90, compile_with_nvrtc.architectures[-1]):
         compile_reduction(compile_with_nvrtc, made, arch, to="sm")
 
@@ -136,7 +138,9 @@ def test_pipelined_scan_kernels_compile(compile_with_nvrtc, sum_loops, code):
 @pytest.mark.parametrize("stored, result, vec", [("f4", "f4", 3), ("u1", "i8", 2), ("i2", "i2", 8)])
 def test_vectorized_scan_kernels_compile(compile_with_nvrtc, sum_loops, kind, stored, result, vec):
     stored, result = np.dtype(stored), np.dtype(result)
-    made = sum_loops.generate_kernel(f"scan_{kind}", stored, result, result, exclusive=True, vec=vec)[0]
+    made = sum_loops.generate_kernel(
+        f"scan_{kind}", stored, result, result, exclusive=True, vec=vec
+    )[0]
     compile_reduction(compile_with_nvrtc, made, 90)
 
 
@@ -155,11 +159,15 @@ def test_reduction_kernels_of_each_dtype_compile(compile_with_nvrtc, sum_loops, 
         "staged_columns",
         "narrow1",
     ):
-        compile_reduction(compile_with_nvrtc, sum_loops.generate_kernel(kind, dtype, dtype, dtype)[0], 90)
+        compile_reduction(
+            compile_with_nvrtc, sum_loops.generate_kernel(kind, dtype, dtype, dtype)[0], 90
+        )
     compile_reduction(
         compile_with_nvrtc, sum_loops.generate_kernel("packed8", dtype, f8, np.dtype("i2"))[0], 90
     )
-    compile_reduction(compile_with_nvrtc, sum_loops.generate_kernel("strided8", f8, dtype, dtype)[0], 90)
+    compile_reduction(
+        compile_with_nvrtc, sum_loops.generate_kernel("strided8", f8, dtype, dtype)[0], 90
+    )
     compile_reduction(
         compile_with_nvrtc,
         sum_loops.generate_kernel(f"columns{16 // dtype.itemsize}", dtype, dtype, f8)[0],
@@ -171,7 +179,9 @@ def test_reduction_kernels_of_each_dtype_compile(compile_with_nvrtc, sum_loops, 
         90,
     )
     compile_reduction(
-        compile_with_nvrtc, sum_loops.generate_kernel("packed8", dtype, dtype, f8, cached=True)[0], 90
+        compile_with_nvrtc,
+        sum_loops.generate_kernel("packed8", dtype, dtype, f8, cached=True)[0],
+        90,
     )
 
 
@@ -240,11 +250,17 @@ def test_half_reductions_compile(compile_with_nvrtc, sum_loops, toolkit_options)
         dtype = np.dtype(other)
         for kinds in ((half, dtype, half), (dtype, half, dtype)):
             compile_reduction(
-                compile_with_nvrtc, sum_loops.generate_kernel("packed8", *kinds)[0], 90, toolkit_options
+                compile_with_nvrtc,
+                sum_loops.generate_kernel("packed8", *kinds)[0],
+                90,
+                toolkit_options,
             )
     for kind in draw_cases(4, KINDS):
         compile_reduction(
-            compile_with_nvrtc, sum_loops.generate_kernel(kind, half, half, half)[0], 90, toolkit_options
+            compile_with_nvrtc,
+            sum_loops.generate_kernel(kind, half, half, half)[0],
+            90,
+            toolkit_options,
         )
 
 
@@ -274,4 +290,6 @@ def test_select_and_by_key_kernels_compile(compile_with_nvrtc, sum_loops):
     compile_reduction(
         compile_with_nvrtc, scanning.generate_kernel("scan_tiles1x2", record, record, record)[0], 90
     )
-    compile_reduction(compile_with_nvrtc, scanning.generate_kernel("by_key1", i8, record, i8)[0], 90)
+    compile_reduction(
+        compile_with_nvrtc, scanning.generate_kernel("by_key1", i8, record, i8)[0], 90
+    )

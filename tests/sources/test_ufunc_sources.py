@@ -123,7 +123,9 @@ def test_ufunc_loops_use_32_bit_indices_where_sufficient():
 
 def test_elements_per_thread_depend_on_element_size():
     def elements_per_thread(loop, stored=None, kind="flat"):
-        return cudaloops.elements_per_thread(make_overload(loop, stored, kind, int(kind != "flat"))[1])
+        return cudaloops.elements_per_thread(
+            make_overload(loop, stored, kind, int(kind != "flat"))[1]
+        )
 
     assert elements_per_thread("c16 c16 c16") == 1
     assert elements_per_thread("f8 f8 ?") == 4
