@@ -634,7 +634,7 @@ def test_shared_variables_are_aligned():
 )  # fmt: skip
 def test_file_name_as_source_raises(read, file):
     with pytest.raises(
-        ValueError, match=r"is the name of a file, not a source: pass pathlib.Path\("
+        ValueError, match=r"is a file name, not a source: pass pathlib.Path\("
     ):
         read(file)
 
