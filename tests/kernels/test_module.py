@@ -633,9 +633,7 @@ def test_shared_variables_are_aligned():
     "read", [cuda.module, cuda.compile, lambda f: cuda.jit(source=f), lambda f: numbalite.vectorize(source=f)]
 )  # fmt: skip
 def test_file_name_as_source_raises(read, file):
-    with pytest.raises(
-        ValueError, match=r"is a file name, not a source: pass pathlib.Path\("
-    ):
+    with pytest.raises(ValueError, match=r"is a file name, not a source: pass pathlib.Path\("):
         read(file)
 
 
