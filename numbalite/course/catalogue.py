@@ -50,7 +50,8 @@ def load(module) -> list:
 
 
 def _import(module):
-    """Imports it; gives its name. A file becomes a module with the name that ``import`` would use."""
+    """Imports a module, and returns its name. A file becomes a module with the name that ``import`` would
+    use."""
     if not str(module).endswith(".py"):
         if "" not in sys.path and "." not in sys.path:
             sys.path.insert(0, "")

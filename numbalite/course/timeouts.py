@@ -42,8 +42,8 @@ _UNSTOPPABLE = (
 
 
 class Endless(BaseException):
-    """Ends what takes too long. This class is not derived from Exception, because programs catch
-    Exception."""
+    """Raised to end a call that takes too long. This class is not derived from Exception, because programs
+    catch Exception."""
 
 
 def stop_kernels_after_limit(simulated):
@@ -127,7 +127,7 @@ def run_in_thread(question):
     thread.join(LIMIT + GRACE)
     if not outcome:
         ended = ctypes.pythonapi.PyThreadState_SetAsyncExc
-        ended(ctypes.c_ulong(thread.ident), ctypes.py_object(Endless))  # heard by a loop of Python
+        ended(ctypes.c_ulong(thread.ident), ctypes.py_object(Endless))  # stops a Python loop
         thread.join(0.5)
     if not outcome:
         _core.give_up()

@@ -1,8 +1,9 @@
 """Reads tasks in the formats of GPU MODE's leaderboards and of KernelBench, where they are plain functions.
 
 A task of GPU MODE is a folder with `task.yml` and `reference.py`, which defines `ref_kernel(data)` and
-`generate_input(**spec)`. A task of KernelBench is a file with `Model`, `get_inputs` and `get_init_inputs`. Both may
-compute with PyTorch, or with NumPy. PyTorch runs on the CPU here: arguments that name a GPU are replaced.
+`generate_input(**spec)`. A task of KernelBench is a file with `Model`, `get_inputs` and `get_init_inputs`.
+Tasks of both formats may compute with PyTorch or NumPy. PyTorch runs on the CPU: arguments that name a GPU
+are replaced.
 """
 
 from __future__ import annotations

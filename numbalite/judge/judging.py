@@ -33,7 +33,7 @@ _UNRESTRICTED = {
     "network": "the process has the network of this machine: the system permits no other",
     "files": "the process may change files of this machine: the system has no Landlock",
 }
-_MANY_THREADS = 1 << 17  # a launch of more threads is called once with each kind of data
+_MANY_THREADS = 1 << 17  # a launch with more threads runs once for each kind of data
 _SHORTEST = 5e-7  # seconds; an empty launch between two events takes longer on each GPU
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 _KEPT_BEGINNINGS = ("NUMBALITE_", "CUDA", "NVIDIA_")

@@ -107,19 +107,19 @@ class Counters:
 
     @property
     def sectors_per_request(self) -> float:
-        """The number of sectors of 32 bytes per load and store of global memory; the number is 4 if 32
-        threads access 4 consecutive bytes each."""
+        """The number of sectors of 32 bytes per load and store of global memory; 4 if 32 threads access 4
+        consecutive bytes each."""
         sectors = self.global_load_sectors + self.global_store_sectors
         return _ratio(sectors, self.global_load_requests + self.global_store_requests)
 
     @property
     def load_sectors_per_request(self) -> float:
-        """The same for loads alone."""
+        """The number of sectors of 32 bytes per load of global memory."""
         return _ratio(self.global_load_sectors, self.global_load_requests)
 
     @property
     def store_sectors_per_request(self) -> float:
-        """The same for stores alone."""
+        """The number of sectors of 32 bytes per store of global memory."""
         return _ratio(self.global_store_sectors, self.global_store_requests)
 
     @property
@@ -349,7 +349,7 @@ class Launch(_WithLines):
 
     @property
     def warps_of_block(self) -> int:
-        """The warps of a block."""
+        """The number of warps of a block."""
         return -(-self.threads // 32)
 
     @property
@@ -369,13 +369,13 @@ class Launch(_WithLines):
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """The number of threads of a block."""
         x, y, z = self.block
         return x * y * z
 
     @property
     def blocks(self) -> int:
-        """Of the grid."""
+        """The number of blocks of the grid."""
         x, y, z = self.grid
         return x * y * z
 

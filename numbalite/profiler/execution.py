@@ -136,7 +136,7 @@ def _loops_without_accesses(code, lines, places, counted):
     for key, loops in sizes.items():
         parts, (most, main) = len(loops), max(loops)
         found[main] = iterations[key] / most, lanes[key]
-        if parts > 1:  # the others run the remainder
+        if parts > 1:  # the other loops run the remainder
             found.update({loop: (0, lanes[key]) for _, loop in loops if loop != main})
     return found
 
@@ -154,7 +154,7 @@ def _unrolled_with_exits(code, lines, places, warps):
     for (key, _), numbers in exits.items():
         line = looping[key]
         mean = line.loop_iterations / len(numbers)
-        if len(numbers) > 2 and mean < 2 * warps:  # a first iteration may have another exit
+        if len(numbers) > 2 and mean < 2 * warps:  # the first iteration may have another exit
             for number in numbers:
                 yield number, min(mean, warps), line.loop_lanes / line.loop_iterations
 

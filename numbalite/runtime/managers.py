@@ -121,7 +121,7 @@ class BaseCUDAMemoryManager(abc.ABC):
 
 
 class HostOnlyCUDAMemoryManager(BaseCUDAMemoryManager):
-    """A base class for managers of device memory only; host memory is allocated without the manager."""
+    """A base class for managers of device memory only; numbalite allocates host memory."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
