@@ -16,7 +16,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     if (PyRun_SimpleString("import os, sys\n"
                            "sys.path.insert(0, os.environ['FUZZ_HERE'])\n"
                            "import targets\n"
-                           "targets.prepare()\n"
+                           "targets.prepare_process()\n"
                            "function = targets.TARGETS[os.environ['FUZZ_TARGET']]\n") != 0)
         exit(1);
     PyObject *module = PyImport_AddModule("__main__");

@@ -15,7 +15,7 @@ import warnings
 
 import files
 import numpy as np
-from source import Source, call_or_exception
+from source import FuzzSource, call_or_exception
 
 from numbalite import _core, cuda, types
 from numbalite.compilers import (
@@ -54,7 +54,7 @@ TYPE_TOKENS = (
 def fuzz_signature(data):
     """Parses signatures given as text or as lists of unusual objects; a parsed signature is
     formatted and parsed again."""
-    s = Source(data)
+    s = FuzzSource(data)
     text = s.text(TYPE_TOKENS, 40)
     made, _ = call_or_exception(signatures.parse, text)
     if made is not None:
@@ -76,7 +76,7 @@ LAYOUT_TOKENS = (
 def fuzz_layout(data):
     """Layouts of generalized ufuncs: NumPy accepts every signature that numbalite accepts, unless a reason is
     listed."""
-    text = Source(data).text(LAYOUT_TOKENS)
+    text = FuzzSource(data).text(LAYOUT_TOKENS)
     made, problem = call_or_exception(gusignature.parse_layout, text)
     assert made is not None or str(problem)
 
@@ -93,7 +93,7 @@ CODE_TOKENS = (
 @register_target
 def fuzz_code(data):
     """Passes random C++ text to all functions that read sources without a compiler."""
-    s = Source(data)
+    s = FuzzSource(data)
     text = s.text(CODE_TOKENS, 120)
     tokens = scanner.tokenize(text)
     assert "".join(t.text for t in tokens).strip() or not text.strip() or True
@@ -118,7 +118,7 @@ NAME_TOKENS = (
 @register_target
 def fuzz_names(data):
     """Parses mangled names and descriptions that resemble compiler output."""
-    text = Source(data).text(NAME_TOKENS, 60)
+    text = FuzzSource(data).text(NAME_TOKENS, 60)
     for question in (demangle.demangle, describe.parameters, describe.variable):
         call_or_exception(question, text)
 
@@ -126,7 +126,7 @@ def fuzz_names(data):
 @register_target
 def fuzz_records(data):
     """Parses the bytes of a fault record that a kernel may have written, and of images."""
-    s = Source(data)
+    s = FuzzSource(data)
     raw = s.bytes(fault.SIZE).ljust(512, b"\0")
     found = fault.decode_record(raw)
     fault.name_array(found, [("x", found.get("address", 0), (3,), (4,), 4), ("y", 5)])
@@ -147,7 +147,7 @@ def fuzz_cached(data):
     """A damaged, foreign or odd file in the cache's folder is a miss, and is replaced by a valid
     one."""
     global _folder
-    s = Source(data)
+    s = FuzzSource(data)
     if _folder is None:
         _folder = tempfile.TemporaryDirectory(prefix="numbalite-fuzz-")
     os.environ["NUMBALITE_CACHE_DIR"] = _folder.name
@@ -234,7 +234,7 @@ def _compiled_image():
 def fuzz_images(data):
     """Tests images with broken headers, truncated images, and images of another kind. (Code that was changed
     would run.)"""
-    s = Source(data)
+    s = FuzzSource(data)
     good = _compiled_image()
     kind = s.below(4)
     if kind == 0:
@@ -314,7 +314,7 @@ def use_array(array, s):
 def fuzz_dlpack(data):
     """Capsules with hostile tensors. An accepted capsule is released once; a rejected capsule is not
     changed."""
-    s = Source(data)
+    s = FuzzSource(data)
     name = CAPSULES[0] if s.flag() else s.pick(CAPSULES)
     count = s.below(5)
     shape = (ctypes.c_int64 * max(count, 1))(*[s.word() for _ in range(count)])
@@ -380,7 +380,7 @@ TYPESTRS = ("<f4", "<f4", "|u1", "<i8", ">f4", "<c16", "|V8", "O", "<f2", "", "f
 @register_target
 def fuzz_interface(data):
     """Reads dictionaries of the CUDA Array Interface with invalid fields."""
-    s = Source(data)
+    s = FuzzSource(data)
     ndim = s.below(4)
 
     def pick_numbers(count):
@@ -520,7 +520,7 @@ def pick_value(s):
 @register_target
 def fuzz_launches(data):
     """Launches kernels with random parameters, arguments and configurations."""
-    s = Source(data)
+    s = FuzzSource(data)
     if s.flag(3):
         kernel = s.pick(body_kernels())
         count = 2
@@ -548,7 +548,7 @@ def fuzz_launches(data):
 def fuzz_indexing(data):
     """Tests slices and indices of device arrays: Each call returns NumPy's result, or raises an error if
     NumPy does."""
-    s = Source(data)
+    s = FuzzSource(data)
     shape = tuple(s.below(4) for _ in range(s.below(4)))
     host = np.arange(int(np.prod(shape)), dtype="i4").reshape(shape)
     device = cuda.to_device(host)
@@ -601,7 +601,7 @@ def fuzz_ufuncs(data):
             "out[0] = 0; for (int i = 0; i < a.size(); ++i) out[0] += a[i] * b[i];"
 
         _ufuncs.extend([plus, dot, cuda.reduce("a + b")])
-    s = Source(data)
+    s = FuzzSource(data)
     function = s.pick(_ufuncs)
     name = s.pick((None, None, None, "reduce", "accumulate", "outer", "at", "reduceat"))
     called = getattr(function, name, function) if name else function
@@ -638,7 +638,7 @@ def fuzz_decorators(data):
     """Calls decorators and cuda.module with invalid options, signatures and bodies."""
     from numbalite import guvectorize, jit, vectorize
 
-    s = Source(data)
+    s = FuzzSource(data)
     names = ("a", "b", "out", "class", "int", "é", "_", "nl_a", "threadIdx")
     parameters = list(
         dict.fromkeys(s.pick(names[:3] if s.flag() else names) for _ in range(s.below(4)))

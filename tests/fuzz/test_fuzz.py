@@ -11,7 +11,7 @@ import sys
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
-TARGETS = re.findall(r"^@target\ndef (\w+)", (HERE / "targets.py").read_text(), re.M)
+TARGETS = re.findall(r"^@register_target\ndef fuzz_(\w+)", (HERE / "targets.py").read_text(), re.M)
 # Inputs of these targets compile kernels, so fewer inputs are run.
 INPUTS = {"launches": 30, "ufuncs": 60, "decorators": 30, "interface": 200, "cached": 80,
           "folder": 60, "headers": 100, "handles": 150, "pickles": 200}  # fmt: skip
@@ -38,7 +38,7 @@ def test_fuzz_failure_is_reported_and_reproducible(tmp_path):
     """Runs tests/fuzz/run.py with a target that fails."""
     (tmp_path / "targets.py").write_text(
         (HERE / "targets.py").read_text()
-        + "\n\n@target\ndef broken(data):\n    assert b'\\xff' not in data, 'found it'\n"
+        + "\n\n@register_target\ndef broken(data):\n    assert b'\\xff' not in data, 'found it'\n"
     )
     for name in ("run.py", "source.py", "files.py"):
         (tmp_path / name).write_text((HERE / name).read_text())

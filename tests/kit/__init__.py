@@ -1,2 +1,2 @@
-"""Contains helpers of several folders: `from kit.arrays import on_device`. Fixtures are in
+"""Contains helpers of several folders: `from kit.arrays import to_device`. Fixtures are in
 fixtures.py."""

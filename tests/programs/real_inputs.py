@@ -31,7 +31,7 @@ import numpy as np
 _HEADERS = {"cublas_v2.h": "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n"}
 
 
-def run_unit(unit: described.Unit, folder: str, asked, keep: str | None) -> list:
+def run_unit(unit: described.KernelFile, folder: str, asked, keep: str | None) -> list:
     """Returns the results of the launches of one file."""
     from numbalite import cuda
 
@@ -113,7 +113,7 @@ def _find_errors(kernel, case, values, *kinds, search=None):
     return ""
 
 
-def difference_from_expected(case: described.Case, before: list, after: list) -> str:
+def difference_from_expected(case: described.LaunchCase, before: list, after: list) -> str:
     """Returns the difference from the expected results, or an empty string."""
     if case.oracle is None:
         return "" if case.finds else "nothing is expected"
@@ -239,7 +239,7 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.compare:
         return min(compare_drivers(*asked.compare), 1)
-    units = {u.name: u for u in described.units() if asked.only in u.name}
+    units = {u.name: u for u in described.described_units() if asked.only in u.name}
     keep = os.path.abspath(os.path.splitext(asked.results)[0]) if asked.results else None
     results = []
 

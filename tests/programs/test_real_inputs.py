@@ -28,16 +28,16 @@ int main() { twice<float><<<1, 1>>>(nullptr, nullptr, 0); }
 @pytest.fixture
 def described_unit(tmp_path):
     (tmp_path / "k.cu").write_text(SOURCE)
-    unit = described.Unit("k.cu", (), "k.cu")
-    given = described.real(100), described.out(100), 100
+    unit = described.KernelFile("k.cu", (), "k.cu")
+    given = described.reals(100), described.output(100), 100
     unit.run("twice<float>", 2, 64, *given, oracle=lambda x, n: 2 * x)
     unit.run("twice<float>", 1, 64, *given, oracle=lambda x, n: 2 * x)
-    small = described.whole(32, dtype="bf16"), described.out(32, dtype="bf16")
+    small = described.integers(32, dtype="bf16"), described.output(32, dtype="bf16")
     unit.run("low", 1, 32, *small, oracle=lambda x: x)
     unit.run(
-        "racing", 1, 32, described.out(1, dtype="i4"), finds="writes out[0]", because="it is one"
+        "racing", 1, 32, described.output(1, dtype="i4"), finds="writes out[0]", because="it is one"
     )
-    unit.run("nowhere", 1, 32, described.out(1))
+    unit.run("nowhere", 1, 32, described.output(1))
     return unit
 
 
@@ -73,7 +73,7 @@ def test_real_inputs_are_run_and_compared(described_unit, tmp_path, capsys, driv
 def test_launch_descriptions_have_an_expected_result():
     """Each described launch has an oracle, or a mistake that makes the results undefined and an
     explanation of the mistake."""
-    units = described.units()
+    units = described.described_units()
     cases = [case for unit in units for case in unit.cases]
     assert len({(unit.name, case.kernel) for unit in units for case in unit.cases}) >= 150
     for case in cases:

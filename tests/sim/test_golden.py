@@ -77,7 +77,9 @@ def test_expressions_agree_with_a_gpu(load_alone, compiler_name, group):
     pairs = [
         (e, a) for e, a in both if e not in _ACCIDENTS and not _is_unspecified(compiler_name, e)
     ]
-    image = load_alone(golden.source([expression for expression, _ in pairs]), "evaluate")
+    image = load_alone(
+        golden.evaluation_source([expression for expression, _ in pairs]), "evaluate"
+    )
     found = (ctypes.c_ulonglong * (2 * len(pairs)))()
     pointer = ctypes.c_void_p(ctypes.addressof(found))
     image.run("evaluate", (1,), (1,), pointer, ctypes.c_int(0), ctypes.c_float(1))
