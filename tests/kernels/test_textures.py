@@ -232,7 +232,7 @@ def test_surface_reads_and_writes_pixels(texture_kernels):
     ("what", "keywords", "message"),
     [
         (np.zeros(4), {}, "not float64"),
-        (np.zeros((2, 2, 2, 2), np.float32), {}, "1 or 2 or 3 dimensions"),
+        (np.zeros((2, 2, 2, 2), np.float32), {}, "1 or 2 or 3 non-empty dimensions"),
         (np.zeros((0, 2), np.float32), {}, "non-empty dimensions"),
         (np.zeros(4, np.float32), {"channels": 3}, "1, 2 or 4 channels"),
         (np.zeros((4, 3), np.float32), {"channels": 4}, "last axis has 4"),
