@@ -209,7 +209,7 @@ def run_python(build, code):
     import sys
     sys.path.insert(0, {str(HERE)!r})
     import sim_driver as sim
-    driver = sim.Driver({str(build[0])!r})
+    driver = sim.SimDriver({str(build[0])!r})
     kernels = sim.Kernels(driver, sim.image_of({str(build[1])!r}))
     data = driver.upload([0] * 8192)
     """
