@@ -104,7 +104,7 @@ def make_arguments():
     ]  # fmt: skip
 
 
-def tested_modules():
+def modules_under_test():
     import numbalite.array_api
     import numbalite.course
     import numbalite.coverage
@@ -134,7 +134,7 @@ WITH_INTERNAL_NAMES = ("judge", "operators", "course", "profiler")
 def public_functions():
     """Returns (name, how to get it) of all public functions and classes."""
     found = {}
-    for path, module in tested_modules().items():
+    for path, module in modules_under_test().items():
         for name in module.__all__ if path in WITH_INTERNAL_NAMES else public_names(module):
             value = getattr(module, name, None)
             if isinstance(value, types.ModuleType):
