@@ -61,7 +61,7 @@ static PyObject *call_method(PyObject *counterpart, PyObject *method, PyObject *
 static PyObject *compare_beyond(PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
     nl_py_exception taken;
     PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);
-    return nl_py_error_replace(taken, call_python("compared_beyond", args, nargs, keywords));
+    return nl_py_error_replace(taken, call_python("compare_out_of_range", args, nargs, keywords));
 }
 
 static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargs,

@@ -145,10 +145,9 @@ template <class T, int N, layout L> struct array {
 
     NUMBALITE_FUNCTION int64 size() const {
         int64 n = NUMBALITE_MEMBER(shape[0]);
-        if (N == 1)
-            return n; /* without a loop, which the profiler would count */
-        for (int k = 1; k < N; ++k)
-            n *= NUMBALITE_MEMBER(shape[k]);
+        if (N > 1) /* without a loop, which the profiler would count */
+            for (int k = 1; k < N; ++k)
+                n *= NUMBALITE_MEMBER(shape[k]);
         return n;
     }
 

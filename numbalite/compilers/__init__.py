@@ -25,7 +25,15 @@ from numbalite.errors import CompileError
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
 
-__all__ = ["Image", "Source", "compile_count", "compile_source", "origin", "source_of", "warn_of"]
+__all__ = [
+    "Image",
+    "Source",
+    "compile_count",
+    "compile_source",
+    "issue_image_warnings",
+    "origin",
+    "source_of",
+]
 
 _ON_THE_CPU = ("sim", "host")
 _lock = allocate_lock()

@@ -225,7 +225,7 @@ def jit(
     if isinstance(what, str):
         _check_given(what)
     if source is None and (name is not None or args is not None):
-        raise TypeError("jit: name= and args= go with source=; a function has its own")
+        raise TypeError("jit: name= and args= require source=; a function has its own")
 
     def make(function):
         if isinstance(function, HostDispatcher):

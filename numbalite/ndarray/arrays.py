@@ -184,7 +184,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         called first. Otherwise, as in NumPy, no element equals None or a string. Returns None if the elements
         must be compared."""
         if self.dtype.names is not None or getattr(getattr(other, "dtype", None), "names", None):
-            return importlib.import_module("numbalite.ndarray.recordequality").compare(
+            return importlib.import_module("numbalite.ndarray.recordequality").compare_records(
                 self, other, is_unequal
             )
         inverts = is_unequal and type(other).__ne__ is object.__ne__

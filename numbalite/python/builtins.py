@@ -188,7 +188,9 @@ def _any_all_rule(op: type, reduction: Rule) -> Rule:
             return reduction(call)
         items = call.of.items(call.node, value)
         node = ast.BoolOp(op(), [])
-        return call.of.joined(node, [call.of.value_as_condition(call.node, item) for item in items])
+        return call.of.join_conditions(
+            node, [call.of.value_as_condition(call.node, item) for item in items]
+        )
 
     return translate_call
 

@@ -43,13 +43,13 @@ class CacheKeyDecoder:
     def read_value(self):
         tag = self.read_values("c")
         if tag == b"a":
-            return self.describe_array()
+            return self.read_array()
         if tag == b"s":
             return "s", self.read_text()
         if tag in b"tl":
-            return tag, tuple(self.describe_value() for _ in range(self.read_values("q")))
+            return tag, tuple(self.read_value() for _ in range(self.read_values("q")))
         if tag == b":":
-            return ":", self.describe_value(), self.describe_value(), self.describe_value()
+            return ":", self.read_value(), self.read_value(), self.read_value()
         if tag == b"n":
             return "n", self.read_values("q"), self.read_values("16s")
         assert tag in b"oifd", tag
@@ -58,10 +58,10 @@ class CacheKeyDecoder:
     def read_call(self):
         items = []
         while self.key[self.at : self.at + 1] not in (b"|", b"="):
-            items.append(self.describe_value())
+            items.append(self.read_value())
         while self.key[self.at : self.at + 1] == b"=":
             self.at += 1
-            items.append(("=", self.read_text(), self.describe_value()))
+            items.append(("=", self.read_text(), self.read_value()))
         items.append(self.read_values("cq"))
         assert self.at == len(self.key)
         return tuple(items)

@@ -624,7 +624,7 @@ def test_unknown_options_raise_with_a_suggestion():
         jit(forceobj=True)
     with pytest.raises(TypeError, match="has no option 'device'"):
         jit(device=True)
-    with pytest.raises(TypeError, match="go with source="):
+    with pytest.raises(TypeError, match="require source="):
         jit(name="f")
     with pytest.raises(ValueError, match="error_model"):
         jit(error_model="rust")

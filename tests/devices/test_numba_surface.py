@@ -658,7 +658,7 @@ for reset in (cuda.gpus[0].reset, cuda.get_current_device().reset):
     try:
         reset()
     except errors.CudaDriverError as problem:
-        assert "cannot be reset" in str(problem) and "(1)" in str(problem)
+        assert "cannot be reset" in str(problem) and "(1 arrays)" in str(problem)
     else:
         raise AssertionError
 assert array.sum() == 40

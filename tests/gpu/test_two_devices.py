@@ -590,7 +590,7 @@ def live_objects():
     for gpu in cuda.gpus.lst[:2]:
         with gpu:
             cuda.synchronize()
-    return dict(_core.live_objects())
+    return dict(_core.live())
 for stream in streams_:
     for part in (..., np.s_[::-1]):
         def copy_part():

@@ -191,7 +191,9 @@ def test_py_func_is_the_function():
             and function.__name__ == "store_value"
         )
         assert function.__code__ is store_value.__code__
-        with pytest.raises(TypeError, match=r"store_value is C\+\+ in a string.*" + remedy):
+        with pytest.raises(
+            TypeError, match=r"store_value has a C\+\+ body, which Python cannot call.*" + remedy
+        ):
             function(zeros_array(), 1)
         x = zeros_array()
         cuda.jit("void(float32[:], float32)")(function)[1, 4](x, 5)
@@ -216,7 +218,8 @@ def test_py_func_of_functions_that_are_called(make):
     function = make(string_function)
     assert function.py_func.__wrapped__ is string_function
     with pytest.raises(
-        TypeError, match=r"string_function is C\+\+ in a string.*: call string_function itself"
+        TypeError,
+        match=r"string_function has a C\+\+ body, which Python cannot call.*: call string_function itself",
     ):
         function.py_func(3.0)
     assert make(python_function).py_func is python_function

@@ -45,7 +45,7 @@ def test_invalid_arguments_of_vectorize_raise(target):
     assert_refused(TypeError, "object mode", make_vectorize_call(["f4(f4)"], forceobj=True))
     assert_refused(ValueError, "reorderable", make_vectorize_call(["f4(f4)"], identity="none"))
     assert_refused(
-        TypeError, "name= and args= go with source=", make_vectorize_call(["f4(f4)"], name="f")
+        TypeError, "name= and args= require source=", make_vectorize_call(["f4(f4)"], name="f")
     )
     assert_refused(
         TypeError, "a list is not possible", make_vectorize_call(["f4(f4)"], function=lambda x: [x])

@@ -137,7 +137,9 @@ def test_loops_over_tuples_of_several_types_are_unrolled(assert_as_python):
                 break
             out[0] = item
 
-    with pytest.raises(errors.TranslationError, match="break in a loop over literal_unroll"):
+    with pytest.raises(
+        errors.TranslationError, match="break is not supported in a loop over literal_unroll"
+    ):
         break_in_unrolled_loop[1, 1](np.zeros(1))
 
     @cuda.jit
