@@ -75,7 +75,7 @@ static const char *label_of(PyObject *filename, const char *file) {
     if (strcmp(asked, file) == 0)
         return label;
     PyObject *module = PyImport_ImportModule("numbalite.cxx.linemap");
-    PyObject *made = module ? PyObject_CallMethod(module, "label_of", "O", filename) : NULL;
+    PyObject *made = module ? PyObject_CallMethod(module, "file_label", "O", filename) : NULL;
     const char *text = made && PyUnicode_Check(made) ? PyUnicode_AsUTF8(made) : NULL;
     if (text && strlen(file) < sizeof asked) {
         snprintf(label, sizeof label, "%s", text);

@@ -76,8 +76,8 @@ def start_notebook(checkout_root):
     for manager, client in started:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
-        client.context.term_text()
-        manager.context.term_text()
+        client.context.term()
+        manager.context.term()
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,9 @@ def test_checkers_track_two_barriers_of_one_declaration():
 
 @pytest.mark.sim
 def test_too_many_barrier_arrivals_raise():
-    with pytest.raises(KernelError, match="more threads arrive at a barrier .* than it expects"):
+    with pytest.raises(
+        KernelError,
+        match="more threads arrive at a barrier .* than its expected number of arrivals",
+    ):
         cuda.module(TOO_MANY).too_many[1, 1]()
         cuda.synchronize()

@@ -42,7 +42,7 @@ def hide_compilers(monkeypatch, tmp_path):
 
 def test_missing_compiler_raises_with_a_hint(hide_compilers):
     with pytest.raises(
-        CudaSupportError, match=r"need a C\+\+ compiler.*pip install ziglang.*apt install clang"
+        CudaSupportError, match=r"no C\+\+ compiler.*pip install ziglang.*apt install clang"
     ):
         host.find_compiler()
 

@@ -210,7 +210,7 @@ def run_python(build, code):
     sys.path.insert(0, {str(HERE)!r})
     import sim_driver as sim
     driver = sim.SimDriver({str(build[0])!r})
-    kernels = sim.Kernels(driver, sim.image_of({str(build[1])!r}))
+    kernels = sim.TestImageKernels(driver, sim.image_bytes({str(build[1])!r}))
     data = driver.upload([0] * 8192)
     """
     return subprocess.run(

@@ -129,8 +129,7 @@ NUMBALITE_SIM_INLINE void product_of_words(int *d, const A *a, const B *b, const
                   "incomplete type fragment is not allowed: wmma has no such shape for this type");
 #define NUMBALITE_SIM_LAYOUT(of_words) \
     static_assert(nl_detail::element<T>::stored == 1 || __is_same(Layout, of_words), \
-                  "incomplete type fragment is not allowed: for elements of 1 and 4 bits, "
-                  "a must be row-major and b column-major");
+                  "incomplete type fragment is not allowed: 1 and 4 bits need row-major a, column-major b");
 
 template <class Use, int m, int n, int k, class T, class Layout = void> class fragment;
 template <int m, int n, int k, class T, class Layout>
