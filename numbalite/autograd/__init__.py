@@ -84,8 +84,8 @@ class DeviceVSpace(ArrayVSpace):
         self.shape, self.dtype = value.shape, value.dtype
 
     def __eq__(self, other: object) -> bool:
-        """Two spaces are also equal if both consist of one number of the same dtype, because the gradient
-        with respect to a number on the host may be on the device."""
+        """Spaces of 0-d arrays are equal if their dtypes are equal, whether on host or device, because the
+        gradient with respect to a number on the host may be on the device."""
         if not self.shape and isinstance(other, ArrayVSpace):
             return not other.shape and self.dtype == other.dtype
         return super().__eq__(other)
@@ -137,7 +137,7 @@ def _array(value, *args, **more):
 
 
 class _NumPy:
-    """A replacement of numpy for a module of autograd that converts arrays: device arrays stay on the
+    """Replaces numpy in a module of autograd, so that array() and asarray() keep device arrays on the
     device."""
 
     asarray, array = staticmethod(_asarray), staticmethod(_array)
@@ -147,7 +147,7 @@ class _NumPy:
 
 
 class _NumPyOfWrapper(_NumPy):
-    """The same replacement for autograd's wrapper, which views the result of concatenate as an ndarray."""
+    """Replaces numpy in autograd's numpy_wrapper, which views the result of concatenate as an ndarray."""
 
     @staticmethod
     def concatenate(arrays, axis=0):
@@ -156,7 +156,7 @@ class _NumPyOfWrapper(_NumPy):
 
 
 class _Viewed(NamedTuple):
-    """A device array whose method `view` returns the array itself for np.ndarray."""
+    """Wraps a device array for autograd: the method `view` returns the array itself."""
 
     array: Any
 

@@ -30,7 +30,7 @@ def on_device(value: Any) -> Any:
 
 
 class _Numpy(ModuleType):
-    """NumPy's functions that create arrays, here as device arrays."""
+    """A module like autograd's numpy, whose functions that create arrays create device arrays."""
 
     def __init__(self, name: str, functions: Any, creates: Any):
         super().__init__(name)

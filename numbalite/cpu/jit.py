@@ -177,7 +177,7 @@ def jit(
         or an expression.
     **given
         Options: ``fastmath`` (sums may be reordered, and vectorised),
-        ``boundscheck`` (array indices are checked: BoundsError, an IndexError),
+        ``boundscheck`` (an array index out of bounds raises BoundsError),
         ``debug`` (like ``boundscheck``, without optimisation),
         ``inline="always"``, ``parallel`` (False keeps ``parallel_for`` on one
         thread), ``nogil`` (False keeps the interpreter's lock, which saves some
@@ -398,7 +398,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
     # --- from arguments to compiled code
 
     def _resolve(self, codes, args):
-        """The extension module calls this method for new argument types."""
+        """Compiles the function for new argument types; the extension module calls this method."""
         with self._lock:
             overload = self._overload_for(codes, args)
             return (
@@ -516,7 +516,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
 
     @property
     def device_function(self) -> DeviceFunction:
-        """Returns the same function for calls from kernels and ufuncs, which find it by its Python name."""
+        """Returns the DeviceFunction that kernels and ufuncs call by the function's Python name."""
         return self._function
 
     @property
@@ -552,7 +552,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
 if TYPE_CHECKING:
 
     class HostFunctionOrDecorator(HostDispatcher[..., Any]):
-        """The result for a text: a function if the text is a source, a decorator if the text is a
+        """The type of jit(text): a function if the text is a source, a decorator if the text is a
         signature."""
 
         @overload
@@ -587,8 +587,8 @@ def _names_in(function, count):
 
 
 def _may_write(wanted, declared):
-    """Returns whether each read-only array is passed to a const parameter. A function may write to any other
-    parameter."""
+    """Returns whether each read-only array is passed to a const parameter, because functions may write to
+    parameters without const."""
     return not any(
         isinstance(have, Array) and have.readonly and not want.readonly
         for have, want in zip(wanted, declared, strict=True)

@@ -87,8 +87,7 @@ def _layout(array, axes):
 
 
 def _target(source, shape, dtype, axes, out=None):
-    """Returns the array for the result: `out` if cuFFT can write to it, otherwise a new array, in C order if
-    possible."""
+    """Returns `out` if cuFFT can write the result there, otherwise a new array, in C order if possible."""
     if out is not None and _can_write_into(out, source, shape, dtype, axes):
         return out
     made = empty_like(source, shape, dtype)
@@ -180,9 +179,9 @@ def real_to_complex(
 def complex_to_real(
     operand: Operand, axes: Sequence[int], length: int, out: DeviceNDArray | None = None
 ) -> Operand:
-    """Transforms an array with half of the last axis, whose full length is `n`. As in NumPy, the real part at
-    frequency 0 is used after the transforms of the other axes. cuFFT overwrites its input, so the input is
-    always a copy."""
+    """Transforms a half spectrum to `length` real numbers along the last axis. As in NumPy, the other axes are
+    transformed first, and then the imaginary part at frequency 0 is ignored. cuFFT overwrites its input, so the
+    input is always a copy."""
     *others, last = axes
     if others:
         operand = complex_to_complex(operand, others, INVERSE)

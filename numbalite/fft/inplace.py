@@ -32,8 +32,8 @@ def fft_inplace(ary: Any, stream: Any = None) -> None:
 
 @traced
 def ifft_inplace(ary: Any, stream: Any = None) -> None:
-    """Computes the inverse of `fft_inplace`, not scaled: both functions in sequence multiply the array by
-    ary.size."""
+    """Computes the inverse of `fft_inplace` without scaling, so fft_inplace and then ifft_inplace multiply the
+    array by ary.size."""
     _in_place("ifft_inplace", ary, stream, INVERSE)
 
 

@@ -37,8 +37,8 @@ class Layout(NamedTuple):
 
 
 def layout_of(array: DeviceNDArray, axes: Sequence[int]) -> Layout | None:
-    """Returns the layout of an array for a transform over some axes; None if cuFFT cannot represent it. No
-    dimension is 0."""
+    """Returns the layout of an array for a transform over some axes, or None if cuFFT does not support these
+    strides. No dimension is 0."""
     itemsize = array.dtype.itemsize
     if any(
         s % itemsize or (s <= 0 and n > 1) for n, s in zip(array.shape, array.strides, strict=True)
@@ -120,7 +120,7 @@ def _create_plan(what, stream):
         "XtMakePlanMany", plan, rank, ctypes.addressof(numbers[0]), *sides, batch,
         ctypes.addressof(size), computed,
     )  # fmt: skip
-    if not size.value:  # C code then passes no work area to cuFFT
+    if not size.value:  # C code (py/planned.c) sets work areas only for plans that need one
         cufft.plain("SetWorkArea", plan, None)
     number = stream_number(stream)
     if number:  # a new plan uses the default stream
@@ -135,8 +135,8 @@ def run_captured(
     target: DeviceNDArray,
     direction: int,
 ) -> int:
-    """Returns the status of a transform during a capture. Without a stream, the transform runs on the
-    captured stream."""
+    """Runs a transform during a capture and returns cuFFT's status. If `stream` is 0, the transform runs on
+    the captured stream."""
     cufft = CUFFT.on(stream)
     captured = 0 if stream else _core.capture_stream()
     if captured:

@@ -59,7 +59,7 @@ def _complex_of(dtype):
 
 @functools.cache
 def _real_of(dtype):
-    """Returns the dtype of a real inverse transform: NumPy computes float16 in float32, and rounds."""
+    """Returns the dtype of NumPy's real inverse transform, which computes float16 in float32 and rounds."""
     return np.fft.irfft(np.zeros(2, dtype)).dtype
 
 

@@ -23,7 +23,7 @@ def call(
 ) -> Callable:
     """Returns a function of JAX arrays that calls a ufunc or a kernel.
 
-    The ufunc may be a generalized one. The function runs on the CPU and on CUDA
+    ``f`` may be a generalized ufunc. The function runs on the CPU and on CUDA
     devices, also inside jit, with XLA's buffers. Under vmap, a batch is one
     additional loop dimension of a ufunc. A ufunc can be differentiated in
     forward and reverse mode, any number of times (see the guide, Derivatives).
@@ -34,15 +34,15 @@ def call(
     ----------
     f : CudaUfunc, CudaGUfunc, numpy.ufunc or Dispatcher
         The function. A kernel needs ``out_shapes``, ``launch``, and one
-        signature with const for the arrays that it only reads: all other arrays
-        are results, in uninitialized memory.
+        signature with const for the arrays that it only reads: arrays without
+        const are results, in uninitialized memory.
     out_shapes : tuple, list or function
         For kernels: the shape of the result (a list of shapes for several
         results), or a function of the inputs that returns it.
     launch : tuple or function
         For kernels: (grid, block), or a function of the kernel's arguments that
-        returns them. Both functions receive numbers, and for arrays objects
-        with shape, ndim and size.
+        returns them. ``launch`` and ``out_shapes`` receive numbers, and for
+        arrays objects with shape, ndim and size.
     vmap_method : str
         For kernels: the parameter of jax.ffi.ffi_call.
 
@@ -54,8 +54,8 @@ def call(
     Raises
     ------
     TypeError
-        ``f`` is another object, or writes its inputs: JAX's arrays are
-        immutable.
+        ``f`` is another object, or writes its inputs, because arrays of JAX
+        are immutable.
 
     Examples
     --------
@@ -209,12 +209,12 @@ def _as_tuple(found):
 
 
 def _sum_to_shape(gradient, x):
-    """Returns the gradient with respect to x. If x was broadcast, the gradient is summed to x's shape. The
-    gradient has x's dtype."""
+    """Returns the gradient with respect to an input x, summed to x's shape if x was broadcast, in x's
+    dtype."""
     ahead = gradient.ndim - x.ndim
     axes = (*range(ahead), *(i + ahead for i, n in enumerate(x.shape) if n == 1))
     if not jnp.iscomplexobj(x):
-        gradient = gradient.real  # a real x has no imaginary part to vary
+        gradient = gradient.real  # the gradient of a real input is real
     return jnp.sum(gradient, axes).reshape(x.shape).astype(x.dtype)
 
 

@@ -4,8 +4,8 @@ cext/py/xla.c is the handler of all operations. The handler calls the function f
 with the buffers.
 
 A key is a digest of the source: a program in JAX's compilation cache on disk, which contains keys, calls the same
-functions in the next process. Operations that cannot be pickled have random keys, so that such programs are compiled
-again.
+functions in the next process. Operations that cannot be pickled have random keys, so each process compiles
+their programs again.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _function(described, dtypes, numbers):
     prepared: dict[tuple, Callable] = {}  # (buffers, stream) -> function that launches
 
     def read(made, buffers):
-        """Returns the inputs and the outputs. ``made`` creates an array over a buffer."""
+        """Returns (inputs, outputs) as arrays over the buffers, which ``made`` creates."""
         arrays = iter([made(*one, dtype) for one, dtype in zip(buffers, dtypes, strict=True)])
         inputs = [next(arrays) if number is None else number for number in numbers]
         return inputs, list(arrays)
@@ -92,7 +92,7 @@ def _run_on_host(described, inputs, outputs):
 
 
 def _device_launch(described, inputs, outputs, stream):
-    """Returns the function that computes the outputs."""
+    """Returns a function without parameters that launches the operation on these arrays."""
     device = cuda.gpus[outputs[0].device]
     cleared = outputs if described.starts_at_zero else ()
     arguments = (*inputs, *outputs)

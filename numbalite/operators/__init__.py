@@ -33,7 +33,7 @@ def operation(f: Any, launch: Any = None, out_shapes: Any = None) -> Operation:
     f : CudaUfunc, CudaGUfunc, numpy.ufunc or Dispatcher
         The function.
     launch, out_shapes
-        For kernels, see Launched.
+        The launch configuration and result shapes of a kernel, see Launched.
 
     Returns
     -------

@@ -40,7 +40,7 @@ class Operation:
         raise NotImplementedError
 
     def scalar(self, number: int) -> type | None:
-        """Returns the Python type of an input that is a number; None for an array."""
+        """Returns the Python type of an input if the input is a number, or None for an array."""
         return None
 
     def dtypes(self, inputs: Sequence[np.dtype]) -> tuple[np.dtype, ...]:

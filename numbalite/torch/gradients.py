@@ -2,7 +2,7 @@
 
 The gradient of a ufunc is one operator, with the inputs and a cotangent for each result (dual numbers compute it in one
 pass). The derivatives of the gradient operator are sums of gradients of the first derivatives of the ufunc,
-so that derivatives of all orders exist. All these gradient operators are registered at their first use.
+so that derivatives of all orders exist. Gradient operators are registered with torch at their first use.
 """
 
 from __future__ import annotations
@@ -120,6 +120,6 @@ def conjugate(x: Any) -> Any:
 def sum_to_shape(gradient: Any, x: Any) -> Any:
     """Returns the gradient with respect to an input that was broadcast, summed to the input's shape, in its
     dtype."""
-    if gradient.is_complex() and not x.is_complex():  # a real input has no imaginary part to vary
+    if gradient.is_complex() and not x.is_complex():  # the gradient of a real input is real
         gradient = gradient.real
     return gradient.sum_to_size(x.shape).to(x.dtype)

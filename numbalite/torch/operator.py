@@ -31,8 +31,8 @@ def operator(name: str, *, launch: Any = None, out_shapes: Any = None) -> Callab
 
     A ufunc broadcasts its operands and is differentiated (see the guide,
     Derivatives). A kernel needs one signature with const for the arrays that it
-    only reads, and ``launch``. The operator changes all other arrays and
-    returns None; with ``out_shapes``, these arrays are results.
+    only reads, and ``launch``. The operator changes arrays without const and
+    returns None; with ``out_shapes``, arrays without const are results.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def operator(name: str, *, launch: Any = None, out_shapes: Any = None) -> Callab
         ``torch.ops.namespace.name``.
     launch : tuple or function
         For kernels: (grid, block), or a function of the kernel's arguments that
-        returns them. The function receives numbers, and for each tensor an
-        object with shape, ndim and size.
+        returns (grid, block). ``launch`` receives numbers, and for each tensor
+        an object with shape, ndim and size.
     out_shapes : tuple or function
         For kernels: a shape, or a function of the inputs that returns a shape.
 
@@ -54,7 +54,7 @@ def operator(name: str, *, launch: Any = None, out_shapes: Any = None) -> Callab
     Raises
     ------
     TypeError
-        The decorator raises it for other objects and unsuitable signatures.
+        The decorated object has another type, or an unsuitable signature.
     ValueError
         ``name`` is invalid.
 
@@ -119,8 +119,8 @@ class Operator(_core.Forwarder):
 
 
 class _Autograd:
-    """The library as torch.library.register_autograd uses it. Autograd's kernel gets a shorter code path for tensors
-    without gradients, which does not enter the dispatcher a second time."""
+    """A torch library for torch.library.register_autograd. Replaces autograd's kernel by one that computes tensors
+    without gradients directly, so that they do not pass the dispatcher a second time."""
 
     def __init__(self, library: Any, kernel: _Kernel):
         self.library, self.kernel = library, kernel
@@ -201,7 +201,7 @@ def _schema_of_results(described):
 
 
 class _Results:
-    """The results of calls of an operation."""
+    """Allocates the result tensors of an operation's calls."""
 
     def __init__(self, described: Operation):
         self.described = described
@@ -259,8 +259,8 @@ class _Kernel:
         return _core.TensorKernel(self.general, self.plan, self.elementwise, self.contiguous)
 
     def of_autograd(self, general: Callable[..., Any]) -> Any:
-        """Returns the kernel for autograd's dispatch keys, which gets a DispatchKeySet first. It computes calls without
-        gradients whose next kernel is that of a device; `general` computes the others."""
+        """Returns the kernel for autograd's dispatch keys, which gets a DispatchKeySet first. The kernel computes
+        calls that need no gradients and go directly to a device's kernel; `general` computes all other calls."""
         return _core.TensorKernel(
             general,
             self.plan,
@@ -286,7 +286,7 @@ class _Kernel:
         )
 
     def function(self, inputs: Any, results: Any) -> Callable[..., Any]:
-        """Returns the function (*inputs, *results) that computes the results, for arguments like these."""
+        """Returns the function (*inputs, *results) that computes the results for these dtypes and shapes."""
         tensors = (x for x in inputs if isinstance(x, torch.Tensor))
         if next(tensors).device.type == "cpu":
             return self.run_on_host
@@ -308,13 +308,13 @@ class _Kernel:
 
 
 def _allocator(wanted, zeros):
-    """Returns a function (size, stride, dtype, device) that allocates a tensor, and the names of the parameters
-    that it has as keywords."""
+    """Returns a function (size, stride, dtype, device) that allocates a tensor, and the names of its
+    keyword-only parameters."""
     keywords = ("dtype", "device")
     if zeros:
         return _zeros, keywords
     kinds = {device.type for _, _, device in wanted}
-    # programs of torch.compile allocate by these functions. They use the current device
+    # torch.compile's programs allocate by _empty_strided_cpu and ..._cuda, on the current device
     guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
     fast = getattr(guards, f"_empty_strided_{''.join(kinds)}", None)
     if fast is not None and (kinds == {"cpu"} or torch.cuda.device_count() == 1):

@@ -1,6 +1,6 @@
 """Defines the types in signatures, with their C++ types, NumPy dtypes and parameter types.
 
-A type is immutable and compares by value: For example, ``types.f4 is types.float32``, and two separate
+Types are immutable and compare by value; for example, ``types.f4 is types.float32``, and two separate
 ``float32[:, ::1]`` are equal and have equal hashes. Indexing a type returns an array type (``float32[:,
 ::1]``). Calling a type returns a signature (``float32(float32)``) or, with a value as argument, a NumPy
 scalar of the type (``float32(0.25)``).
@@ -114,8 +114,8 @@ def from_dtype(dtype, name=None) -> Scalar | Record:
 
 
 def cuda_name(dtype) -> str:
-    """Returns the C++ name of an element type in sources that include only CUDA's headers: `__half`
-    for float16."""
+    """Returns the C++ name of an element type in sources that include only CUDA's headers, such as
+    `__half` for float16."""
     dtype = np.dtype(dtype)
     return "__half" if dtype == np.float16 else from_dtype(dtype).cxx
 
@@ -176,7 +176,7 @@ def no_optional(t) -> str:
 
 
 def Optional(t):
-    """Raises TypeError: numba's type does not exist in C++. The message has the correction."""
+    """Raises TypeError, because C++ has no type for numba's Optional. The message has the correction."""
     raise TypeError(f"Optional({t}): {no_optional(t)}")
 
 

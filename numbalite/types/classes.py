@@ -127,7 +127,7 @@ class Scalar(Type):
         return isinstance(value, self.dtype.type)
 
     def __lt__(self, other: object) -> bool:
-        """Does it have fewer bits? The comparison is defined for two types of the same kind, as in numba."""
+        """Does this type have fewer bits? As in numba, only types of the same NumPy kind are compared."""
         if not isinstance(other, Scalar) or self.dtype.kind != other.dtype.kind:
             return NotImplemented
         return self.bitwidth < other.bitwidth
@@ -151,7 +151,7 @@ class Scalar(Type):
 
 
 class _OfKind(type):
-    """A class of numba whose instances are some of the Scalars, for isinstance."""
+    """The metaclass of types.Integer and others: isinstance() is true for the Scalars of some NumPy kinds."""
 
     kinds: str
 
@@ -190,7 +190,7 @@ class Boolean(metaclass=_OfKind):
 
 
 class Time(Scalar):
-    """The type datetime64 or timedelta64 with a unit. In C++, it is ``long long``: the count of units, or the
+    """The type datetime64 or timedelta64 with a unit. The C++ type is ``long long``, the count of units, or the
     smallest integer for NaT."""
 
     __slots__ = ()
@@ -212,8 +212,8 @@ class Time(Scalar):
 
 
 class Empty(Type):
-    """The type of an argument without data. Such an argument is None, or a dtype, which is a type name in
-    C++. ``dtype``: the type, or None."""
+    """The type of an argument without data: None, or a dtype, which C++ code uses as a type name.
+    ``dtype``: the type, or None."""
 
     __slots__ = ("dtype",)
     dtype: Scalar | None
@@ -449,7 +449,7 @@ class Opaque(Type):
 
 
 class Tuple(Type):
-    """The type of several values, numbalite's ``tuple<...>``: a possible result of a device function."""
+    """The type of a tuple of values, ``numbalite::tuple<...>`` in C++; device functions may return it."""
 
     __slots__ = ("types",)
     types: tuple[Type, ...]

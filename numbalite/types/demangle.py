@@ -48,8 +48,8 @@ LITERAL_SUFFIXES = {"int": "", "bool": "", "unsigned int": "u", "long": "l", "lo
 
 
 class _Reader:
-    """Recursive descent over a mangled name; `seen` contains the previously read components to which S_, S0_,
-    ... refer."""
+    """Recursive descent over a mangled name; `seen` contains the components that back references (S_, S0_)
+    denote."""
 
     def __init__(self, text):
         self.text = text
@@ -169,7 +169,7 @@ class _Reader:
             else:
                 name = self.unqualified()
                 text = self.remember(f"{text}::{name}" if text else name)
-        # The whole name becomes a candidate only if it is a type: see type() and encoding().
+        # Only a type's complete name is a substitution candidate: type() and encoding() decide.
         self.seen.pop()
         return text
 

@@ -82,9 +82,9 @@ _FIELDS = re.compile(r"I((?:Li\d+E){8})")
 class Parameter(NamedTuple):
     """One parameter of a kernel, or a component of a parameter.
 
-    name: set later ("" here). kind: one of KINDS. ctype: the C++ type, for messages. dtype: NumPy's name of the
-    value or of the pointed-to type, "" if there is none; itemsize: its bytes (0: unknown). size, align: bytes
-    in the parameter block. ndim, layout ("A", "C", "F"): of an array. const: whether the pointed-to type is
+    name: set later ("" here). kind: one of KINDS. ctype: the C++ type, for messages. dtype: the NumPy name of
+    the value or pointed-to type, "" if NumPy has none; itemsize: bytes of this dtype (0: unknown). size, align:
+    bytes in the parameter block. ndim, layout ("A", "C", "F"): of an array. const: whether the pointed-to type is
     const. parts: the components of a tuple or a vector such as float4, each with its offset in bytes; for a
     pointer to vectors, the components of one vector.
     """

@@ -93,7 +93,7 @@ def message(name: str) -> str:
     return f"cuda.{name} is for the inside of kernels; in CUDA C++ it is {instead}"
 
 
-# Names with several components, and names of values rather than functions.
+# Lists names with several components (atomic.add), and names of values rather than functions.
 _AXES = "xyz"
 _ATOMICS = "add sub max min nanmax nanmin inc dec and_ or_ xor exch cas compare_and_swap".split()
 _HALVES = """hadd hsub hmul hdiv hfma hneg habs hmax hmin heq hne hge hgt hle hlt hsin hcos hlog hlog10 hlog2
@@ -137,7 +137,7 @@ class Word:
 
     @property
     def is_value(self) -> bool:
-        """Returns whether the name is not a function, such as threadIdx.x or laneid."""
+        """Returns whether the name is a value, such as threadIdx.x or laneid, rather than a function."""
         return self.path in _VALUES or self.path.partition(".")[2] in tuple(_AXES)
 
     @property

@@ -1,7 +1,7 @@
 """Lists libdevice's functions for kernels with Python bodies: ``libdevice.rsqrtf(x)``.
 
 Parameters and results are those of NVIDIA's libdevice. Values that a libdevice function writes through
-pointers are returned, in a tuple if there are several: ``s, c = libdevice.sincos(x)``. CUDA C++ has all of
+pointers are returned, several values as a tuple, as in ``s, c = libdevice.sincos(x)``. CUDA C++ has all of
 these functions under its own names.
 """
 
@@ -28,7 +28,7 @@ class Signature(NamedTuple):
     returns: tuple[types.Type, ...]
 
 
-# Result types and parameter types -> function names. "df=" means that the results are a double and a float.
+# Maps "result types=parameter types" to function names; "df=" means that the results are a double and a float.
 _NAMES = {
     "d=d": """acos acosh asin asinh atan atanh cbrt ceil cos cosh cospi drcp_rd drcp_rn drcp_ru drcp_rz dsqrt_rd
         dsqrt_rn dsqrt_ru dsqrt_rz erf erfc erfcinv erfcx erfinv exp exp10 exp2 expm1 fabs floor j0 j1 lgamma log

@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Tolerance(NamedTuple):
-    """The allowed difference: ``rtol`` times the value, plus ``atol`` times the largest value, plus ``absolute``."""
+    """The allowed difference is ``rtol`` * value + ``atol`` * largest value + ``absolute``."""
 
     rtol: float
     atol: float
