@@ -53,7 +53,7 @@ _KINDS = ("no schedule races", "depends on atomics", "undecided", "races")  # in
 class checks:
     """Checks kernels for errors: ``with cuda.checks(): ...``
 
-    The checked kernels are those that the calling thread launches. The checks
+    The checks apply to kernels that the calling thread launches. The checks
     are:
 
     ========= ==============================================================

@@ -350,7 +350,7 @@ default_is_chosen = False
 
 
 def list_devices() -> _DeviceList:
-    """Returns the list of devices: ``cuda.gpus``, under numba's other name.
+    """Returns ``cuda.gpus``, the list of devices, as in numba.
 
     Returns
     -------

@@ -32,7 +32,7 @@ def _check_system():
 
 
 class IpcHandle:
-    """A handle of device memory that processes share: `size` bytes at `offset` in its allocation.
+    """A handle of shared device memory: `size` bytes, `offset` bytes after the start of an allocation.
 
     `base` keeps the memory alive in the process that created the handle, and is None in other processes.
     """

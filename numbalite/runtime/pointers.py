@@ -101,11 +101,11 @@ class MemoryPointer:
 
 
 class _View(MemoryPointer):
-    """A part of the memory of a MemoryPointer, its owner."""
+    """A range of a MemoryPointer's memory; `owner` is that MemoryPointer."""
 
 
 class AutoFreePointer(MemoryPointer):
-    """The same as a MemoryPointer (in numba, the two classes count references differently)."""
+    """Behaves like MemoryPointer; in numba, this class counts references differently."""
 
 
 class ManagedMemory(AutoFreePointer):

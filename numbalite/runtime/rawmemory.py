@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def is_cuda_array(obj: Any) -> bool:
     """Returns whether an object offers the CUDA Array Interface.
 
-    Such an object is device memory. The call does not wait or copy.
+    The interface describes device memory. The call does not wait or copy.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def is_device_memory(obj: Any) -> bool:
 
 
 def require_device_memory(obj: Any) -> None:
-    """Raises TypeError unless it is device memory."""
+    """Raises TypeError unless the object is device memory."""
     if not is_device_memory(obj):
         raise TypeError(f"Not a CUDA memory object: {type(obj).__name__}")
 
@@ -66,7 +66,7 @@ def device_pointer(obj: Any) -> int:
 
 
 def device_ctypes_pointer(obj: Any) -> ctypes.c_void_p:
-    """Returns the same address as a ctypes.c_void_p."""
+    """Returns the device address of an array or a MemoryPointer, as a ctypes.c_void_p."""
     if obj is None:
         return ctypes.c_void_p(0)
     require_device_memory(obj)

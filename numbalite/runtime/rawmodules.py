@@ -47,8 +47,8 @@ class CudaPythonModule:
 
         With a signature ("void(float32, int32[:])"; arrays are plain pointers to C-contiguous elements) the
         kernel can be launched: `function[grid, block](*args)`. A signature that does not match the kernel
-        raises a RuntimeError. To count the parameters, drivers before CUDA 13.2 are queried for one parameter
-        too many. This last query fails, and compute-sanitizer reports the failed call.
+        raises a RuntimeError. Drivers before CUDA 13.2 are queried for each parameter until a query
+        fails, which counts the parameters; compute-sanitizer reports the failed query.
         """
         return CudaPythonFunction(self, name, signature)
 
@@ -91,7 +91,7 @@ class CudaPythonFunction:
         )
 
     def set_shared_memory_carveout(self, carveout: int) -> Any:
-        """The percentage of the L1 cache that is used as shared memory; -1 if the driver decides."""
+        """Sets the percentage of the L1 cache that is used as shared memory; -1: the driver decides."""
         if not -1 <= int(carveout) <= 100:
             raise ValueError("Carveout must be between -1 and 100")
         self.handle.set_attribute(9, int(carveout))

@@ -67,11 +67,11 @@ class Stream(_core.Stream):
 
         The work is not executed. The capture includes launches, ufuncs with device
         arrays, operators, NumPy's functions, copies and fills, with this stream or
-        without an explicit stream. It also includes work in other streams that wait
-        for an event recorded in this stream (this stream must then wait for their
-        events before the block ends). Copies from and to NumPy arrays run at each
-        launch of the graph, with the arrays' contents at that time. New device
-        arrays may be created in the block.
+        without an explicit stream. The capture also includes work in other streams
+        that wait for an event recorded in this stream (which must then wait for
+        their events before the block ends). Copies from and to NumPy arrays run
+        at each launch of the graph, with the arrays' contents at that time. New
+        device arrays may be created in the block.
 
         An exception that leaves the block ends and discards the capture. During
         the capture of a stream that was created without `non_blocking=True`,
@@ -85,9 +85,9 @@ class Stream(_core.Stream):
         Raises
         ------
         RuntimeError
-            Work would have to wait (host arrays as arguments, `synchronize()`,
-            callbacks), is work of this thread in `cuda.default_stream()`, or is
-            a nested capture; the capture remains valid if the exception is
+            A call would have to wait (host arrays as arguments, `synchronize()`,
+            callbacks), enqueues work in `cuda.default_stream()`, or begins a
+            nested capture; the capture remains valid if the exception is
             caught.
         ValueError
             The stream is the default stream.
@@ -160,7 +160,7 @@ class Stream(_core.Stream):
         """Calls a function when all previous work of the stream is done.
 
         The function is called on another thread. The callback must not use CUDA. An
-        exception in it is reported, not raised.
+        exception in the callback is reported, not raised.
 
         Parameters
         ----------
@@ -238,8 +238,8 @@ def stream(non_blocking: bool = False, priority: int = 0) -> Stream:
 def default_stream() -> Stream:
     """Returns the default stream as an object.
 
-    Unlike with ``stream=0``, copies in it may be incomplete when the call
-    returns.
+    Unlike with ``stream=0``, a copy in this stream may be incomplete when the
+    call returns.
 
     Returns
     -------

@@ -29,13 +29,13 @@ def traced(function: Function, direct: Callable[..., Any] | None = None) -> Func
 
     The operations must depend only on shapes, strides, dtypes and the other arguments. Calls are not traced
     if they wait for the device, read an element or warn, or if another argument is not a number, string,
-    dtype, or a tuple, list or slice of these. A function whose operations depend on anything else must call
+    dtype, or a tuple, list or slice of these. A function whose operations depend on other data must call
     _core.invalidate_trace().
 
     A replay runs on the stream of its arrays. Device work other than launches, ufuncs and array operations must be
     queued by _core.trace_step().
 
-    ``direct``, a function in C, gets each call first; it returns NotImplemented for calls that it does not support.
+    ``direct``, a C function, is called first; it returns NotImplemented for calls that it does not support.
     """
     made = _core.Traced(function, direct)
     _all.add(made)

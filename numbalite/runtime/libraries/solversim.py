@@ -1,5 +1,5 @@
-"""Implements the functions of cuSOLVER, and the batched functions of cuBLAS, with NumPy: the same arguments,
-with column-major matrices, and the same results, pivots and info values. Device memory is read and written as
+"""Implements cuSOLVER's functions, and cuBLAS's batched functions, with NumPy: arguments, results, pivots and
+info values are those of the libraries, and matrices are column-major. Device memory is read and written as
 host copies, in the stream's order."""
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def Xgeev(
         return 3  # CUSOLVER_STATUS_INVALID_VALUE
     try:
         values, vectors = np.linalg.eig(_read(a, n, n, ld, kind, stream))
-        if kind in "fd":  # real and imaginary parts, for a pair of eigenvalues in two columns
+        if kind in "fd":  # a conjugate pair's two columns: real parts, then imaginary parts
             behind = np.flatnonzero(values.imag < 0)
             columns = vectors.real.copy()
             columns[:, behind] = vectors.imag[:, behind - 1]

@@ -1,4 +1,4 @@
-"""The functions of a CUDA library: `CUSOLVER.on(stream)("Xgetrf", ...)`.
+"""Calls the functions of a CUDA library: `CUSOLVER.on(stream)("Xgetrf", ...)`.
 
 The arguments are those of the C function after the handle: ints, device arrays, None for a null
 pointer, values (`Calls.make`, `memory`), and addresses of ctypes objects for results on the host.
@@ -168,12 +168,12 @@ class Calls:
 
 
 def workspace(size: int) -> Any:
-    """Returns device memory of a number of bytes for a call, on the current device."""
+    """Allocates `size` bytes of device memory for a library call, on the current device."""
     return _core.device_empty((max(size, 1),), np.dtype("u1"))
 
 
 def memory(size: int) -> Any:
-    """Returns host memory of a number of bytes for a call, as its address."""
+    """Allocates `size` bytes of host memory for a library call; returns a LibraryValue of the address."""
     made = np.empty(max(size, 1), np.uint8)
     return _core.LibraryValue(made.ctypes.data, None, made)
 
