@@ -32,9 +32,7 @@ _TYPES = """dim3 float2 float3 float4 double2 int2 int3 int4 uint2 uint3 uint4 s
 _CUDA = frozenset((*_QUALIFIERS, *_THREADS, *_ATOMICS, *_FUNCTIONS, *_TYPES)) | {
     f"make_{name}" for name in _TYPES if name[-1] in "234" and name != "dim3"
 }
-_MEMBERS: dict[
-    str | None, tuple
-] = {  # members of an object of this name; None for any other object
+_MEMBERS: dict[str | None, tuple] = {  # object name (None: any other name) -> members to complete
     **dict.fromkeys(("threadIdx", "blockIdx", "blockDim", "gridDim"), ("x", "y", "z")),
     None: ("size()", "shape", "strides", "ndim", "data()", "begin()", "end()", "real()", "imag()"),
 }
@@ -44,7 +42,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def add(shell) -> None:
-    """From now on; once."""
+    """Adds the matcher to the shell, if it is not added."""
     matchers = shell.Completer.custom_matchers
     if matcher not in matchers:
         matchers.append(matcher)
@@ -108,7 +106,7 @@ def _cxx(text, before):
     if opened is None:
         return None
     above = before[: opened.start()].rstrip()
-    # The text of the decorator and the def, or of the call
+    # The lines before the string: a decorator and a def, or a call
     paragraph = above[above.rfind("\n\n") + 1 :]
     return text[opened.end() :].partition(opened[0])[0] if _OURS.search(paragraph) else None
 

@@ -1,7 +1,7 @@
 """Shows numbalite's warnings as notes under the cell.
 
 Output to stderr is red in a notebook, as if the cell had failed. A warning of numbalite is advice: kernels
-run on the simulator, or a small change would make a line faster. Such a warning is shown in grey, as a note.
+run on the simulator, or a small change would make a line faster. Warnings of numbalite are shown in grey, as notes.
 Python's warning filters still apply; warnings of other packages are not changed.
 """
 
@@ -17,7 +17,7 @@ from numbalite.jupyter import session
 
 
 def take_over() -> None:
-    """From now on; once."""
+    """Installs the hook for warnings, if it is not installed."""
     if not hasattr(warnings.showwarning, "numbalite_before"):
         warnings.showwarning = _grey_text(warnings.showwarning)
 

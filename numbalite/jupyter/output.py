@@ -110,7 +110,7 @@ def end_of_cell(result=None) -> None:
     for device in sorted(images.printing):
         try:
             _core.synchronize_device(device)
-        except Exception as problem:  # an error of the kernel that is detected only now
+        except Exception as problem:  # an error of a kernel, which this wait detects
             print(f"{type(problem).__name__}: {problem}", file=sys.stderr)
     libc = ctypes.CDLL(None)
     libc.fflush(ctypes.c_void_p.in_dll(libc, "stdout"))

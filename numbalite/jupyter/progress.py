@@ -3,7 +3,7 @@
 Compiling and waiting for kernels release the interpreter's lock, so a thread can count the seconds. The
 thread runs in a copy of the caller's context, by which ipykernel assigns its output to the cell.
 While a cell runs, one thread shows the progress of its kernels. On the simulator, the line shows how many
-blocks have ended. A GPU does not report this, so the line shows only the time.
+blocks have ended. A GPU does not report its finished blocks: the line shows only the time.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from numbalite import _core, config
 from numbalite.jupyter import session
 
 DELAY = 1.0
-"""Seconds of silence."""
+"""Seconds before the progress line of a compilation appears."""
 STEP = 1.0
 KERNEL_DELAY = 2.0
-"""The same for kernels."""
+"""Seconds before the progress line of a kernel appears."""
 
 
 def describe_target(target) -> str:

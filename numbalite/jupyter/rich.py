@@ -51,7 +51,7 @@ def _one_row_table(facts):
 
 
 def _table(heads, rows):
-    """Returns the HTML of a table. The cells of its first column may be long; all other cells stay on one
+    """Returns the HTML of a table. Cells of the first column may wrap; all other cells stay on one
     line."""
     first, *others = heads
     cells = f'<th style="text-align: left">{escape(first)}</th>'
@@ -88,12 +88,12 @@ _HEADS = ("parameters", "registers", "shared", "local", "constant", "most thread
 
 
 def _ask_if_compiled(question, overload, *more):
-    """Returns question(overload); None if the kernel is not compiled for the current device."""
+    """Returns question(overload), or None if the kernel is not compiled for the current device."""
     if not _core.is_open() or target_of(current_device()) not in overload.images.compiled:
         return None
     try:
         return question(overload, *more)
-    except (RuntimeError, MemoryError):  # errors of a lost or full device are not reported here
+    except (RuntimeError, MemoryError):  # ignore a lost or full device
         return None
 
 
@@ -113,7 +113,7 @@ def _resource_columns(overload):
 
 
 def occupancy(overload, block, shared=0):
-    """Returns (blocks per multiprocessor, the fraction of its threads that these blocks use), or None."""
+    """Returns (blocks per multiprocessor, the fraction of the multiprocessor's threads in use), or None."""
     return _ask_if_compiled(_occupancy, overload, block, shared)
 
 
@@ -217,7 +217,7 @@ def _dims(sizes):
 
 
 def module(made) -> str:
-    """A module: its kernels and variables."""
+    """Displays a module: its kernels and variables."""
     rows = []
     for name, scanned in made._kernels.items():
         arguments = ", ".join(p or f"arg{i}" for i, p in enumerate(scanned.parameters))
@@ -243,7 +243,7 @@ def ufunc(made) -> str:
 
 
 def device_function(made) -> str:
-    """A device function."""
+    """Displays a device function."""
     text = repr(made)[1:-1].removeprefix("device function ")
     return _page(text, "device function", _source(made.__doc__ or ""))
 
@@ -269,7 +269,7 @@ def array(d) -> str:
 
 
 def _available(question):
-    """Returns question(), which calls the driver; None if the device was reset, or its context is lost."""
+    """Returns question(), a query of the driver, or None if the device was reset or its context is lost."""
     try:
         return question()
     except RuntimeError:
@@ -277,7 +277,7 @@ def _available(question):
 
 
 def device(found) -> str:
-    """A device and what it has."""
+    """Displays a device: its properties and limits."""
     major, minor = found.compute_capability
     rows = [
         ("compute capability", f"{major}.{minor}"),
@@ -293,7 +293,7 @@ def device(found) -> str:
 
 
 def stream(made) -> str:
-    """A stream; asking does not wait."""
+    """Displays a stream; the query does not wait."""
     is_own = made.handle > 2  # the handles 0 to 2 are names for default streams
     facts = [
         ("device", made.device),
@@ -329,7 +329,7 @@ def _true_or_false(question):
 
 
 def graph(made) -> str:
-    """A graph: its launches."""
+    """Displays a graph: its launches."""
     if made.is_capturing:
         return _page("Graph", "CUDA graph", _note_html("being captured"))
     return _page("Graph", "CUDA graph", _one_row_table([("kernel launches", len(made.launches))]))

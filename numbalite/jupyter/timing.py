@@ -29,7 +29,7 @@ numbalite.config.STOPPABLE = False, and run the cell of the kernel again"""
 class GpuTiming:
     """The result of %gpu_timeit; times in seconds for one run of the statement.
 
-    ``times`` has one entry for each measurement; ``median``, ``best`` and ``worst`` are those of ``times``;
+    ``times`` has one entry for each measurement; ``median``, ``best`` and ``worst`` summarize ``times``;
     ``loops`` runs make a measurement; ``launches`` are the kernels that one run of the statement launches.
     ``host`` is the time that the host needs to enqueue one run. ``bytes`` is the value of the option -b,
     ``bandwidth`` the bytes per second at the median, or None. ``simulated`` is True if the times are those of
@@ -109,8 +109,8 @@ class GpuTimeit(Magics):
             %%gpu_timeit [options] setup that runs once before the statements
 
         -n N: runs of a measurement (default: as many as take 50 ms). -r R: measurements (7).
-        -b BYTES: what one run moves, as an expression without spaces: -b 3*x.nbytes; the result then has
-        the bandwidth. -s STREAM: the stream that the work is put into (default: the default stream).
+        -b BYTES: bytes that one run moves, as an expression without spaces, such as -b 3*x.nbytes, to get
+        the bandwidth. -s STREAM: the stream that runs the work (default: the default stream).
         -q: print nothing. -o: return the result, a GpuTiming.
         """
         given, statement = self.parse_options(
@@ -175,7 +175,7 @@ _FRAME = """def _run(_loops, _begin, _end):
 
 
 def measure(run, loops=0, repeat=7, size=None, stream=None) -> GpuTiming:
-    """Times run(loops, begin, end); With ``loops`` 0, the number of loops is determined by a measurement."""
+    """Times run(loops, begin, end). If ``loops`` is 0, a measurement determines the number of loops."""
     from numbalite import _core, cuda
 
     simulated = cuda.is_simulated()
@@ -203,8 +203,8 @@ def measure(run, loops=0, repeat=7, size=None, stream=None) -> GpuTiming:
 
 
 def _choose_loops(took):
-    """Returns the number of loops of a measurement: the better of two estimates, because one of them may be
-    disturbed."""
+    """Returns the number of loops of a measurement, from the shorter of two times, because other load may
+    lengthen one."""
     loops = 1
     while (seconds := min(took(loops), took(loops))) < _LEAST and loops < 1_000_000:
         needed = _LEAST / max(seconds, 1e-9) * loops
@@ -219,13 +219,13 @@ def _empty_statement():
 
 
 def _measure_once(run, loops, clock):
-    """Returns (time on the device, time of the host until all work was enqueued, time of both) in seconds"""
+    """Returns (time on the device, time on the host to enqueue all work, longer of these times) in seconds"""
     run(loops, clock.begin, clock.end)
     return clock.device, clock.host, max(clock.device, clock.host)
 
 
 class _Clock:
-    """Returns the time on the host, until the device is done."""
+    """Measures the time on the host until the device is done."""
 
     def __init__(self, stream):
         from numbalite import cuda
@@ -243,7 +243,7 @@ class _Clock:
 
 
 class _Events:
-    """Returns the time between two events in a stream."""
+    """Measures the time between two events in a stream."""
 
     def __init__(self, stream):
         from numbalite import cuda

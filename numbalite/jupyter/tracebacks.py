@@ -89,7 +89,7 @@ def _callers(trace, paint):
     for frame, line in traceback.walk_tb(trace):
         path = frame.f_code.co_filename
         label = linemap.file_label(path)
-        # In a notebook the user's frames are cells, and files of the user's; IPython's are neither.
+        # In a notebook, the user's frames are in cells and in the user's files; skip IPython's frames.
         if path.startswith(_OURS) or "IPython" in frame.f_globals.get("__name__", ""):
             continue
         if frame.f_globals.get("__name__", "").partition(".")[0] in ("ipykernel", "decorator"):
