@@ -109,7 +109,7 @@ def _copy_with_strides(array):
 
 def _differs(got: DeviceNDArray, want: DeviceNDArray, rtol=0.0, terms=1) -> str | None:
     """Returns a description of the difference between two arrays; None if they are equal within the
-    tolerance. ``rtol``: None means the tolerance of sums of this many terms."""
+    tolerance. ``rtol=None`` selects the tolerance for sums of ``terms`` terms."""
     if got.dtype.kind not in "biufc" or got.size == 0:
         a, b = got.copy_to_host(), want.copy_to_host()
         return None if a.tobytes() == b.tobytes() else "some elements"

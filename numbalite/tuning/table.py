@@ -24,19 +24,19 @@ class Trial(NamedTuple):
 
     constants: dict
     status: str
-    """"measured"; "pruned": it cannot win, and was not launched; "failed": it does not compile or launch; "skipped":
-    the search did not select it; "not measured": on the simulator."""
+    """"measured"; "pruned": the variant cannot be the fastest, and was not launched; "failed": the variant does
+    not compile or launch; "skipped": the search did not select the variant; "not measured": on the simulator."""
     why: str = ""
     time: float | None = None
-    """The median of its launches."""
+    """The median time of the variant's launches."""
     low: float | None = None
     high: float | None = None
-    """The quartiles of its launches."""
+    """The quartiles of the times of the variant's launches."""
     launches: int = 0
     registers: int | None = None
     local_bytes: int | None = None
     occupancy: float | None = None
-    """The part of a multiprocessor's warps that is resident."""
+    """The fraction of a multiprocessor's maximum warps that are resident."""
 
     def __str__(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self.constants.items())

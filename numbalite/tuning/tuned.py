@@ -44,9 +44,9 @@ def autotune(
     """Measures a kernel with several values of its constants.
 
     Use ``cuda.autotune`` as a decorator above ``cuda.jit``; the fastest values
-    are kept. The launch configuration is a function. It is called with the
-    arguments and the constants, by name, and returns (grid, block), (grid,
-    block, stream) or (grid, block, stream, shared). For template parameters and
+    are kept. The launch configuration is a function of the arguments and the
+    constants, by name, which returns (grid, block), (grid, block, stream) or
+    (grid, block, stream, shared). For template parameters and
     macros of a source, decorate a function whose parameters are the names in
     ``over``, and which returns a kernel.
 
@@ -73,8 +73,8 @@ def autotune(
         24, otherwise a tenth, at least 10.
     tolerance : float
         The maximum difference between the results of two variants, relative to
-        the largest element. The default allows for a different order of
-        summation.
+        the largest element. By default, the results may differ by the rounding
+        of another order of summation.
     prune : bool
         False: also measures variants that cannot be the fastest.
 
