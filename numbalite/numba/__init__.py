@@ -1,4 +1,4 @@
-"""numba's names for numbalite, so that programs that import numba run unmodified.
+"""Provides numbalite under numba's names, so that programs that import numba run unmodified.
 
 `install` inserts a finder (finder.py) before Python's own finders. For ``import numba`` and imports of
 numba's modules, the finder returns numbalite's modules (listed in names.py). top.py is the module `numba`,
@@ -24,9 +24,9 @@ def install() -> None:
     ``from numba import cuda, vectorize, guvectorize, jit, njit, prange,
     float32, types`` and numba's modules (``numba.cuda.random``,
     ``numba.cuda.testing``, ``numba.core.types``, ``numba.core.errors``, ...)
-    are numbalite's then. Functions that ``exec`` makes of a text can be kernels
-    from then on, too. A feature of numba that numbalite lacks raises an error
-    when it is used. Repeated calls change nothing.
+    then come from numbalite. Functions that ``exec`` creates from source text
+    can then be kernels, too. A feature of numba that numbalite lacks raises an
+    error when it is used. Repeated calls change nothing.
 
     Raises
     ------

@@ -17,11 +17,11 @@ HostFunc = CPUDispatcher
 
 
 class Dispatcher(ABC):  # noqa: B024
-    """A class for isinstance: a function of jit, a kernel or a device function."""
+    """isinstance() is true for functions of jit, kernels and device functions."""
 
 
 class CUDADispatcher(Dispatcher):
-    """A class for isinstance: a kernel or a device function."""
+    """isinstance() is true for kernels and device functions."""
 
 
 CUDADispatcher.register(KernelDispatcher)

@@ -18,7 +18,7 @@ def register_jitable(*args: Any, **options: Any) -> Any:
 
 
 def is_jitted(function: Any) -> bool:
-    """Is it a function of jit, a kernel or a device function?"""
+    """Returns whether the object is a function of jit, a kernel or a device function."""
     return isinstance(function, Dispatcher)
 
 

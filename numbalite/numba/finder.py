@@ -71,7 +71,7 @@ class _Existing(Loader):
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self._spec  # the import has replaced the spec by that of numba's name
+        module.__spec__ = self._spec  # importlib has set __spec__ to the spec of numba's name
 
 
 class _Minpy(Loader):

@@ -27,5 +27,5 @@ def as_dtype(nbtype: Type) -> np.dtype:
 
 
 def is_array(val: object) -> bool:
-    """Is this an array type?"""
+    """Returns whether the type is an array type."""
     return isinstance(val, Array)

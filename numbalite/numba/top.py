@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 __version__ = "0.62.1"
-"""The release of numba whose names these are. Programs take it apart at the dots, so nothing else is in it."""
+"""The numba release that this module represents; only numbers, because programs split the string at dots."""
 
 _VersionInfo = collections.namedtuple(
     "_VersionInfo", "major minor patch short full string tuple git_revision"

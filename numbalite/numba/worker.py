@@ -1,5 +1,5 @@
 """The main module of a process that multiprocessing starts in a program run by ``python -m numbalite run``.
-The module installs numbalite under numba's name in this process, too, then runs the program's own text.
+The module installs numbalite under numba's name in this process, then runs the program's source.
 """
 
 from __future__ import annotations
