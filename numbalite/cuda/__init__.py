@@ -1,6 +1,6 @@
 """Exports the names of numba.cuda: devices, streams, arrays, and the decorators that create kernels.
 
-A name of numba.cuda has the same meaning here. The named objects are defined in lower packages; each object
+Each name that numba.cuda also exports has the same meaning. Lower packages define the named objects; each object
 is imported when it is first used. `numpynames` contains NumPy's functions for programs that write `import
 numbalite.cuda as cp`. The packages cudadrv, core and libs, and random.py, are modules of numba.cuda.
 
@@ -125,8 +125,8 @@ if (
     from numbalite.ufuncs.decorators import cuda_vectorize as vectorize
     from numbalite.ufuncs.reduction import Reduce, reduce
 
-# Names that are imported when they are first used: name -> module, or module:name if the module
-# uses another name.
+# Names that are imported when they are first used: name -> module, or module:name for an object
+# with another name.
 _LATER = {
     "CudaSupportError": "numbalite.errors",
     "KernelRuntimeError": "numbalite.errors",

@@ -61,7 +61,7 @@ class Namespace:
 
 
 def numpys(name: str) -> Any:
-    """numbalite.cuda's function for a NumPy name: the function does the same as NumPy's function with device
+    """Returns numbalite.cuda's function for a NumPy name, which does the same as NumPy's function with device
     arrays. The function also accepts lists and NumPy arrays. Ufuncs return host arrays for host arrays, and
     device arrays for device arrays."""
     if name == "ndarray":
@@ -96,7 +96,7 @@ def _function(function):
 
 
 def _is_device_array(value: Any) -> bool:
-    # If this module is not imported, no sparse array exists
+    # A sparse array exists only if numbalite.sparse.array is imported
     sparse = sys.modules.get("numbalite.sparse.array")
     return isinstance(value, DeviceNDArray) or (
         sparse is not None and isinstance(value, sparse.SparseArray)

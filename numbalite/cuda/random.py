@@ -157,8 +157,8 @@ def create_xoroshiro128p_states(
         The seed.
     subsequence_start : int
         The number of jumps of 2**64 to the first state. If several launches
-        must not share numbers, set this parameter to the end of the states of
-        the previous launch.
+        must not share numbers, pass ``subsequence_start + n`` of the previous
+        launch's states.
     stream : Stream
         The stream of the work.
 

@@ -26,8 +26,8 @@ __all__ = [
 class LinkableCode:
     """Code in memory: `data` is a str, bytes or a file object.
 
-    A CUSource is compiled with the kernel. Other code is linked on a GPU, by nvJitLink, and rejected on the
-    simulator. Callbacks on loading and unloading are not called, so passing a callback raises an error.
+    A CUSource is compiled with the kernel. All other classes are linked by nvJitLink on a GPU, and rejected
+    on the simulator. Callbacks on loading and unloading are not called, so passing a callback raises an error.
     """
 
     default_name = "<unnamed-linkable>"

@@ -15,7 +15,7 @@ class Runtime:
         return nvrtc.open_library()[1]
 
     def is_supported_version(self) -> bool:
-        """Returns whether numbalite supports this version."""
+        """Returns whether numbalite supports NVRTC's major version."""
         return self.get_version()[0] in SUPPORTED_TOOLKIT_MAJOR_VERSIONS
 
 
