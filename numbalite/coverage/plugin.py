@@ -1,7 +1,7 @@
 """A plug-in of coverage.py that reports the lines and branches of kernels in the reports of the Python code
 around them.
 
-`plugins = ["numbalite.coverage"]` in coverage.py's configuration loads it. While coverage.py measures,
+`plugins = ["numbalite.coverage"]` in coverage.py's configuration loads the plug-in. While coverage.py measures,
 kernels write coverage data as under `numbalite coverage run`. When coverage.py reports, the reporters of this
 module add the kernels' data to those of the Python code. The interface is documented in coverage.py's
 "Plug-in classes"; the Python lines of a file are those of its PythonFileReporter.
@@ -55,7 +55,7 @@ class KernelPlugin(CoveragePlugin):
             return None
 
     def _enable_recording(self) -> None:
-        """Enables the recording, for this process and its children."""
+        """Enables the coverage of kernels, for this process and its children."""
         if config.COVERAGE:
             return
         config.COVERAGE = self._folder()
@@ -64,13 +64,13 @@ class KernelPlugin(CoveragePlugin):
             data.clear(config.COVERAGE)
 
     def _has_data(self):
-        """Returns whether data of coverage.py itself exist. pytest-cov erases them before a run, unless it
-        appends."""
+        """Returns whether data of coverage.py itself exist. pytest-cov erases the data before a run,
+        unless it appends."""
         return bool(glob.glob(glob.escape(self._configuration.get_option("run:data_file")) + "*"))
 
     def _is_run_without_append(self):
-        """`coverage run` erases its data when it writes the first new data, which is too late for this
-        test."""
+        """Returns whether `coverage run` will erase its old data. The first new data triggers the erasure,
+        which is too late for `_has_data`."""
         is_run = "coverage" in sys.argv[0] and sys.argv[1:2] == ["run"]
         keeps = {"-a", "--append"} & set(sys.argv) or self._configuration.get_option("run:parallel")
         return is_run and not keeps
