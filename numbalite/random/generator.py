@@ -1,4 +1,4 @@
-"""The Generator: Implements the methods of NumPy's Generator: each launches a kernel that fills a device
+"""Implements the methods of NumPy's Generator, each of which launches a kernel that fills a device
 array."""
 
 from __future__ import annotations
@@ -382,7 +382,7 @@ class Generator:
         self, a: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
-        """On [0, 1], with density a x**(a - 1)."""
+        """Draws numbers in [0, 1] with density a x**(a - 1)."""
         return self._draw("power", size, dtype, out, stream, a)
 
     def triangular(
