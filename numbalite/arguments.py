@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from numbalite import _core
 
 StreamLike: TypeAlias = _core.Stream | int | Any
-"""A stream, its handle, 0 for the default one, or another library's object with __cuda_stream__."""
+"""A stream, its handle, 0 for the default stream, or another library's object with __cuda_stream__."""
 
 ShapeLike: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
-"""The elements along each dimension, or of one."""
+"""The length of each axis, or an integer for one axis."""
 
 DeviceLike: TypeAlias = Any
-"""A device, its number, or an object that has one as `id`."""
+"""A device, its number, or an object whose `id` is the number."""
 
 HostArray: TypeAlias = NDArray[Any] | list[Any]
 """An array on the host, or a list of numbers."""
@@ -25,7 +25,7 @@ HostArray: TypeAlias = NDArray[Any] | list[Any]
 Value: TypeAlias = (
     complex | str | np.generic | HostArray | _core.DeviceArray | tuple[Any, ...] | None
 )
-"""An argument of a function that was compiled; no function."""
+"""An argument of a compiled function, except for functions."""
 
 OperationLike: TypeAlias = str | Callable[..., Any]
-"""An operation of elements: an expression or a body in C++, or a function."""
+"""An operation on elements: a C++ expression, a C++ body, or a Python function."""

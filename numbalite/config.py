@@ -109,9 +109,9 @@ CHECKS = {
 ALL_CHECKS = sum(CHECKS.values()) - CHECKS["nan"]
 """The checks of "all": NaN and infinity are often intended, so their check must be enabled explicitly."""
 PROFILE = 1024
-"""No check: launches count their accesses (numbalite.profiler)."""
+"""Not a check: launches count their memory accesses (numbalite.profiler)."""
 NO_CHECKS = 1 << 30
-"""Nothing, whatever debug=True means otherwise."""
+"""Disables all checks, also those of debug=True."""
 
 
 def parse_checks(text: str) -> int:
@@ -255,7 +255,7 @@ OUTSIDE = {
 }
 
 VARIABLES = {row.name: row for row in _TABLE}
-"""The table by name."""
+"""The rows of the table, by variable name."""
 
 
 def _parse_variable(name, parse, text):

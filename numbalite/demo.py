@@ -40,7 +40,7 @@ def blocks(n, threads):
 @cuda.jit("void(const float32[:], const float32[:], float32[:])")
 def vadd(a, b, out):
     """
-    int i = grid<1>();                          // this thread's place in the whole grid
+    int i = grid<1>();                          // this thread's index in the grid
     if (i < out.size()) out[i] = a[i] + b[i];   // the last block may reach beyond the end
     """
 

@@ -30,7 +30,7 @@ class CudaSupportError(NumbaliteError, ImportError):
 
 
 class CudaDriverError(NumbaliteError, RuntimeError):
-    """The driver refused or failed."""
+    """A driver call failed, or the driver rejected a request."""
 
 
 class CudaAPIError(CudaDriverError):
@@ -107,12 +107,12 @@ class KernelError(NumbaliteError, RuntimeError):
     """A kernel failed on the device: a failed assert, or with ``debug=True`` an index out of
     bounds.
 
-    The attributes contain the parts of the message; unknown parts are None. A race has two sides:
+    The attributes contain the parts of the message; unknown parts are None. In a report of a race,
     the attributes that begin with ``other_`` describe the other thread's access.
     """
 
     kind: str | None = None
-    """The check that looks for such mistakes ("memory", "race", ...: those of ``cuda.checks``), or "assert"."""
+    """The check that found the error ("memory", "race", ...: those of ``cuda.checks``), or "assert"."""
     kernel: str | None = None
     block: tuple[int, int, int] | None = None
     thread: tuple[int, int, int] | None = None
@@ -122,9 +122,9 @@ class KernelError(NumbaliteError, RuntimeError):
     file: str | None = None
     line: int | None = None
     verdict: str | None = None
-    """Of an exact search for races (``cuda.checks("race", exact=True)``): "races"."""
+    """The verdict of an exact search for races (``cuda.checks("race", exact=True)``): "races"."""
     schedule: str | None = None
-    """The schedule that shows the mistake, where the first one does not (NUMBALITE_SIM_SCHEDULE)."""
+    """The schedule that shows the error, if the first schedule does not (NUMBALITE_SIM_SCHEDULE)."""
     others: int | None = None
     """The number of further findings of the launch, in addition to this first one."""
     access: str | None = None
@@ -208,7 +208,7 @@ class KernelWarning(NumbaliteWarning):
         return "\n    ".join([text, *self.shown.split("\n")]) if self.shown else text
 
     def __format__(self, spec: str) -> str:
-        """As warnings are printed: Python adds the source line itself, if it finds the file."""
+        """Omits the source line if Python can read the file, because Python prints that line itself."""
         import linecache
 
         is_found = self.file is not None and linecache.getline(self.file, self.line or 0).strip()
