@@ -183,7 +183,7 @@ class Context:
         """Allows kernels on this device to access the memory of another device.
 
         Launches then accept arrays of the other device; a launch with such arrays waits for completion.
-        Raises CudaAPIError if the hardware does not support it. Ufuncs still require operands on one device.
+        Raises CudaAPIError if the hardware lacks peer access. Ufuncs still require operands on one device.
         Copies between devices do not need peer access.
         """
         if flags:

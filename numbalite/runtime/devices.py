@@ -395,8 +395,8 @@ def select_device(device_id: int) -> Device:
 def set_default_device(device: DeviceLike) -> None:
     """Sets the default device of threads that select no device.
 
-    The default applies to all current and future threads. Call it in programs
-    with one device per process, such as MPI programs. The plug-in
+    The default applies to all current and future threads. Call this function
+    in programs with one device per process, such as MPI programs. The plug-in
     numbalite.runtime.workers.DevicePerWorker sets the default device of each
     dask.distributed worker. The environment variable NUMBALITE_DEVICE sets the
     initial default.
@@ -471,7 +471,7 @@ def is_float16_supported() -> bool:
     Returns
     -------
     bool
-        True: the device supports it.
+        True: the device supports half precision.
     """
     return get_current_device().supports_float16
 
@@ -482,7 +482,7 @@ def is_bfloat16_supported() -> bool:
     Returns
     -------
     bool
-        True: the device supports it.
+        True: the device supports bfloat16.
     """
     return get_current_device().supports_bfloat16
 
@@ -493,7 +493,7 @@ def is_fp8_supported() -> bool:
     Returns
     -------
     bool
-        True: the device supports it.
+        True: the device supports 8-bit floats.
     """
     return get_current_device().supports_fp8
 
@@ -562,7 +562,7 @@ reset = close
 def defer_cleanup() -> Iterator[None]:
     """Defers deallocations of a memory plug-in in a `with` block.
 
-    Plug-ins without support for deferred deallocation ignore it. Memory of
+    Plug-ins without deferred deallocation ignore the block. Memory of
     numbalite's own pool is freed in stream order, without waiting.
 
     Returns

@@ -64,9 +64,9 @@ def ipc_array(
 ) -> DeviceNDArray:
     """Returns a new uninitialized array whose memory other processes can open.
 
-    Memory of the pool, which `device_array` uses, cannot be shared;
-    `get_ipc_handle` moves such an array to other memory, unless there are
-    views of it.
+    Memory of the pool, which `device_array` uses, cannot be shared:
+    `get_ipc_handle` moves an array of the pool to other memory, unless there
+    are views of the array.
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ class GetIpcHandleMixin:
 
 class _OwnManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
     """Provides numbalite's own memory pool with the interface of memory managers. `Context.memory_manager` is
-    such an object if no plug-in is set."""
+    an _OwnManager if no plug-in is set."""
 
     def memalloc(self, size):
         array = _core.own_memory(int(size))

@@ -37,7 +37,7 @@ def _size(value, what):
 class MemoryPool:
     """The memory pool of one device, from `cuda.memory_pool()`; all sizes are in bytes.
 
-    `used` is the memory of arrays, `cached` the free memory for reuse, `held` the sum of both, `peak` the
+    `used` is the memory of arrays, `cached` the free memory for reuse, `held` the sum `used` + `cached`, `peak` the
     maximum of `used`. `limit` (None: no limit) is the maximum of `used`: a larger allocation fails as if the
     device were full. `cache_limit` is the maximum of `cached`; 0 disables the cache. On the simulator,
     `cache_limit` is 0, so that each use of freed memory is detected.

@@ -159,8 +159,8 @@ class Stream(_core.Stream):
     ) -> None:
         """Calls a function when all previous work of the stream is done.
 
-        The function is called on another thread. The callback must not use CUDA. An
-        exception in the callback is reported, not raised.
+        The callback runs on another thread, and must not use CUDA. An exception in
+        the callback is reported, not raised.
 
         Parameters
         ----------

@@ -38,7 +38,7 @@ def set_num_threads(n: int) -> None:
     Raises
     ------
     ValueError
-        ``n`` is out of this range.
+        ``n`` is not from 1 to the size of the pool.
     TypeError
         ``n`` is not an integer.
 
