@@ -1,4 +1,4 @@
-"""numba.cuda's name for the module numbalite.types.libdevice."""
+"""Exports the module numbalite.types.libdevice under numba.cuda's name."""
 
 from __future__ import annotations
 

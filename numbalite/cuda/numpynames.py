@@ -62,7 +62,7 @@ class Namespace:
 
 def numpys(name: str) -> Any:
     """Returns numbalite.cuda's function for a NumPy name, which does the same as NumPy's function with device
-    arrays. The function also accepts lists and NumPy arrays. Ufuncs return host arrays for host arrays, and
+    arrays. The returned function also accepts lists and NumPy arrays. Ufuncs return host arrays for host arrays, and
     device arrays for device arrays."""
     if name == "ndarray":
         return DeviceNDArray

@@ -127,7 +127,7 @@ def cufftDestroy(plan: _Plan) -> None:
 
 
 def cufftSetCompatibilityMode(plan: _Plan, mode: int) -> None:
-    """No effect, as in cuFFT since CUDA 9."""
+    """Has no effect, as in cuFFT since CUDA 9."""
 
 
 def cufftSetStream(plan: _Plan, stream: Any) -> None:

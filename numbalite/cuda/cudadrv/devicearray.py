@@ -64,7 +64,7 @@ def is_cuda_ndarray(obj: Any) -> bool:
 
 
 def require_cuda_ndarray(obj: Any) -> Any:
-    """Raises ValueError unless it is a device array of this package."""
+    """Raises ValueError unless the object is a device array of this package."""
     if not is_cuda_ndarray(obj):
         kind = "another package's device array" if is_cuda_array(obj) else type(obj).__name__
         raise ValueError(f"require a device array object, got {kind}")

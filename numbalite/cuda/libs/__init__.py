@@ -1,1 +1,1 @@
-"""CUDA's libraries under the names of NumbaPro: ``from numbalite.cuda.libs import cufft``."""
+"""Exports CUDA's libraries under NumbaPro's names: ``from numbalite.cuda.libs import cufft``."""
