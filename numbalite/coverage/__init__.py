@@ -2,8 +2,8 @@
 lcov``.
 
 With NUMBALITE_COVERAGE, compilers/sim/coverage.py inserts flags into each image, and cuda_src/sim/coverage.h
-maps the flags into a file in the folder that the variable names. `data` reads these files, `report` shows
-them, `program` is the command. Uses no other package. Begin with data.py. coverage.py loads the package as a
+maps the flags into a file in the folder that the variable names. `data` reads coverage files, `report` shows
+coverage, `program` is the command. Uses no other package. Begin with data.py. coverage.py loads the package as a
 plug-in (plugin.py).
 """
 

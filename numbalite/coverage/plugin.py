@@ -93,7 +93,7 @@ class KernelPlugin(CoveragePlugin):
                 yield found.path
 
     def _kernels(self) -> dict[str, data.FileCoverage]:
-        """{path without symbolic links: the coverage of the file's kernels}, after the run."""
+        """Returns {path without symbolic links: coverage of the file's kernels}; call after the run."""
         if self._data is None:
             found = data.read_coverage(self._folder())
             self._data = {os.path.realpath(path): one for path, one in found.items()}

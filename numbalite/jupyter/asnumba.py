@@ -1,4 +1,4 @@
-"""Implements %numba: after it, imports of numba in a notebook import numbalite."""
+"""Implements %numba, which makes later imports of numba in a notebook import numbalite."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def from_kernel(kernel: Dispatcher) -> Callable[[dict], Dispatcher]:
 
 
 class Variant:
-    """A variant of a kernel: values for the constants, for the arguments of one call."""
+    """A variant of a kernel: one combination of constants, compiled for the arguments of one call."""
 
     def __init__(self, constants: dict, make: Callable[[dict], Dispatcher]) -> None:
         self.constants = constants
