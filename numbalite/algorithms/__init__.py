@@ -1,5 +1,5 @@
-"""Implements algorithms on device arrays with their own kernels: sorting, counting, scans; many accept a
-user-defined operation.
+"""Implements sorting, counting, selection and scans of device arrays by their own kernels; many functions
+accept a user-defined operation.
 
 Functions accept device arrays, axes counted from the front, and a stream; NumPy's functions and array methods
 are built on these algorithms. The package algorithms uses types, compilers, runtime, kernels, ndarray

@@ -33,13 +33,13 @@ class ReduceByKey(Operation):
     The operation is an associative function of two elements. The operation
     need not be commutative, and equal calls return equal bits. A run
     consists of adjacent elements: sort by key first to reduce all elements
-    of a key. Keys are numbers, values numbers or records.
+    of a key. Keys are numbers; values are numbers or records.
 
     Calling: ``reduce_by_key(keys, values, out=None, count=None, stream=0)``
     returns two 1-D arrays: the keys of the runs and their reduced values. The
     call waits for the number of runs. ``out`` is a pair of contiguous device
-    arrays that are as long as the input; the results are then views of their
-    beginnings. With ``count``, a device array of one int64 that receives the
+    arrays that are as long as the input; the results are then views of
+    ``out``. With ``count``, a device array of one int64 that receives the
     number of runs, the call does not wait, and returns ``out``.
 
     Parameters
@@ -115,7 +115,7 @@ class ReduceByKey(Operation):
             return out
         runs = selection.number(found, stream)
         written = [one[:runs] for one in written]
-        if out is None and 2 * runs < key.size:  # a copy, so that the unused memory is freed
+        if out is None and 2 * runs < key.size:  # copy the results, to free unused memory
             written = [one.copy(stream=stream) for one in written]
         both = zip(written, (given, of), strict=True)
         return tuple(written if out is not None else (one.result(x) for x, one in both))

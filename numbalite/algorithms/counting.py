@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _THREADS, _FEW_THREADS = 1024, 256
-# Elements per thread, if there are many threads; twice the number of multiprocessors of an H200
+# Elements per thread below the maximum grid size; two blocks per multiprocessor of an H200
 _EACH, _MAX_BLOCKS = 32, 264
 _HALF = "#include <cuda_fp16.h>\n"
 
@@ -39,8 +39,8 @@ def count_between_edges(
     scale: float,
     stream: Any = 0,
 ) -> DeviceNDArray:
-    """Counts the elements between each two neighbouring edges. ``scale`` is 1 / width for bins of equal
-    width, or 0."""
+    """Counts the elements between each two neighbouring edges. ``scale`` is 1 / width if all bins have equal
+    width, otherwise 0."""
     bins = edges.size - 1
     counts = zeros(bins, weights, stream)
     names = f"{_names(x, weights, counts)}, {types.cuda_name(edges.dtype)}"
@@ -54,7 +54,7 @@ def dtype_of(weights: Any) -> np.dtype:
 
 
 def blocks_of(count: int) -> tuple[int, int]:
-    """Returns (blocks, threads) for this number of elements."""
+    """Returns the launch configuration (blocks, threads per block) for counting this number of elements."""
     if count <= _FEW_THREADS * _EACH * _MAX_BLOCKS // 4:
         return max(1, -(-count // (_FEW_THREADS * _EACH))), _FEW_THREADS
     return min(-(-count // (_THREADS * _EACH)), _MAX_BLOCKS), _THREADS

@@ -33,7 +33,7 @@ def count(name: str) -> Parameter:
 
 
 def result_dtype(function: Any, dtype: np.dtype) -> np.dtype:
-    """Returns the result type of the function for an element."""
+    """Returns the dtype that a user's function returns for an element of this dtype."""
     found = result_types(function, (types.from_dtype(dtype),), target_of(current_device()))
     if len(found) != 1:
         raise TypeError(f"{function.name} returns {len(found)} values of a {dtype}, not one")

@@ -41,8 +41,8 @@ class Histogram(Operation):
 
     Calling: ``histogram(array, weights=None, out=None, stream=0)``. The result
     is an int64 array of counts. With ``weights``, an array of the same shape,
-    the result is an array of float64 sums. The counts are added to ``out``, a
-    device array of this dtype, if it is passed.
+    the result is an array of float64 sums. If ``out``, a device array of the
+    result's dtype, is passed, the counts are added to ``out``.
 
     ``cuda.histogram(array, bins=10, range=None, ...)``, with an array or a
     list as first argument, is NumPy's function.

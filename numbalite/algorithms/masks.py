@@ -41,8 +41,8 @@ def select_by_mask(array: DeviceNDArray, mask: Any, stream: Any = 0) -> DeviceND
 def assign(
     array: DeviceNDArray, mask: Any, values: Any, stream: Any = 0, in_order: bool = True
 ) -> None:
-    """array[mask] = values: the values are 1-D, of the array's dtype, and repeated if there are more selected
-    elements.
+    """Implements array[mask] = values, for 1-D values of the array's dtype, which are repeated if the mask
+    selects more elements.
 
     Without `in_order`, each element gets the value of its own index in C order, independent of the number of
     selected elements before it.

@@ -26,7 +26,7 @@ class Comparison:
     """The kernels that sort elements of a dtype by a comparison function."""
 
     def __init__(self, function: Any, options: Any, dtype: np.dtype) -> None:
-        # Bytes of an element with its index, unaligned, and a number
+        # Upper bound of shared memory per element, in bytes: the element, its index, its position in the tile
         held = -(-dtype.itemsize // 8) * 8 + 16
         self.width = _MAX_WIDTH
         while self.width > _MIN_WIDTH and self.width * held > _TILE_BYTES:
@@ -46,9 +46,7 @@ class Comparison:
         """Sorts contiguous rows into ``target``, or writes the indices of the sorted order to ``indices``, an
         int64 array."""
         tiles_kernel, merge_kernel, held = "nl_tiles", "nl_merge_values", self.dtype
-        if (
-            indices is not None
-        ):  # the size of an element and its index in the memory layout of placed<T>
+        if indices is not None:  # sizeof(placed<T>): an element and its index
             align = max(8, self.dtype.alignment)
             size = -(-self.dtype.itemsize // 8) * 8 + 8
             tiles_kernel, merge_kernel = "nl_tiles_placed", "nl_merge_placed"

@@ -145,8 +145,8 @@ class Given:
     ) -> tuple[Any, Any]:
         """Returns (array to return, device array to write to), both new if `out` is None.
 
-        The two arrays differ if kernels cannot write to `out` directly; `finish` then copies. `in_place`:
-        True if `out` may be the array itself.
+        The two arrays differ if kernels cannot write to `out` directly; `finish` then copies. `in_place`
+        allows that `out` is the input array itself.
         """
         if out is None:
             made = _core.device_empty(shape, dtype, "C")

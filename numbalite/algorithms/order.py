@@ -22,7 +22,7 @@ class Order:
     """The order of the elements of a dtype, ascending as in NumPy, or descending.
 
     ``kind`` is the C++ type of the order, ``digits`` the number of digits of a key, ``flip`` a mask of the
-    bits of keys that are inverted. Rows of up to ``most`` elements fit into a block, with ``entry`` bytes of
+    bits of keys that are inverted. One block sorts rows of up to ``most`` elements, with ``entry`` bytes of
     shared memory per element.
     """
 

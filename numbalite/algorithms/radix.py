@@ -24,8 +24,10 @@ _MAX_ROW_DIGITS = 8
 _ROW_BLOCKS = (256, 4, 6), (256, 8, 5), (256, 16, 3), (512, 16, 2)
 """(threads, elements per thread, blocks per multiprocessor): measured on an H200"""
 _ROW_MEMORY = 1024  # upper bound of static shared memory in bytes
-_SMALL_ENTRY = 10  # maximum bytes of an entry of which eight fit into a thread's registers
-# Constants of radix.cuh; the last is an upper bound
+_SMALL_ENTRY = (
+    10  # maximum size of entries in bytes, so that eight entries fit into a thread's registers
+)
+# Constants of radix.cuh; _TILE_MEMORY is an upper bound
 _DIGITS, _TICKETS, _TILE_MEMORY = 256, 32, 4096
 _WAYS = {1: (384, 20, 3), 2: (384, 20, 3), 4: (256, 26, 4), 8: (256, 18, 3), 16: (256, 8, 3)}
 _WAYS_WITH_VALUES = {
@@ -36,10 +38,10 @@ _COUNTING = 512, 1 << 15, 8, 2048
 _COUNTING_MANY = 1024, 1 << 17, 32, 264
 """Threads that count digits, bytes of their counters, maximum of each counter, and blocks."""
 _MANY = 1 << 24
-# Launch configuration of the last pass of a counting sort; all threads of an H200
+# Launch configuration of a counting sort's last pass, which fills an H200
 _WRITE_THREADS, _WRITE_BLOCKS = 256, 2112
 _THREADS = 39  # CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR
-_WIDE_COUNTS = 1 << 30  # limit of a 32-bit count, two bits of which are flags
+_WIDE_COUNTS = 1 << 30  # limit of 32-bit counters, of which two bits are flags
 _SPACE = "numbalite::nl_sort::"
 _CXX = {4: "unsigned", 8: "unsigned long long"}
 _COUNTS = np.dtype(np.uint32), np.dtype(np.uint64)
@@ -78,8 +80,8 @@ def _sort_short_rows(order, source, target, indices, rows, n, stream):
 
 
 def _block_of_row(order, n, has_places, device):
-    """Returns (kernel, threads, bytes of shared memory) that sort a row by one block, digit by digit; None
-    for rows of other lengths."""
+    """Returns (kernel, threads, bytes of shared memory) with which one block sorts a row digit by digit, or
+    None if the row is too short or too long."""
     first = _FIRST_ROW if order.digits > 2 else _FIRST_ROW // 2
     if n <= first or order.digits > _MAX_ROW_DIGITS:
         return None
@@ -102,8 +104,8 @@ def _row_kernel(order, threads, items, blocks, has_places, device):
 
 
 def _log_each(order, rows, width):
-    """Returns the base-2 logarithm of the number of elements per thread for short rows. More elements need fewer
-    passes; fewer elements use more threads, if there is little work. Measured on an H200."""
+    """Returns the base-2 logarithm of the number of elements per thread for short rows. More elements per thread
+    need fewer passes, but small inputs then use too few threads. Measured on an H200."""
     most = 3 if order.entry <= _SMALL_ENTRY else 2
     return most - (rows * width < _FEW_PLACES and width <= _TOGETHER)
 
@@ -123,8 +125,8 @@ def _radix_sort(order, source, target, indices, rows, n, stream):
     work = device_array(size, count, stream=stream)
     work._fill(_ZEROS[count], stream)
     _count_digits(order, source, rows, n, count, work, stream)
-    # Alternates the buffers so that the last pass writes the target; without a target, it writes no
-    # keys.
+    # Alternates the buffers so that the last pass writes the target; without a target, the last pass
+    # writes no keys.
     keys, carried = _two_buffers(passes, rows * n, source.dtype, stream, target), (None, None)
     if value:
         carried = _two_buffers(passes, rows * n, f"u{value}", stream)
@@ -160,8 +162,8 @@ def _write_counted(order, source, target, rows, n, count, stream):
 
 
 def _two_buffers(passes, size, dtype, stream, target=None):
-    """Returns the two arrays that passes write alternately. The first may be the target; otherwise it is
-    needed for three or more passes."""
+    """Returns the two arrays that passes write alternately. The first array is the target; without a target,
+    the first array is allocated for three or more passes."""
     if target is None and passes > 2:
         target = device_array(size, dtype, stream=stream)
     return target, device_array(size, dtype, stream=stream) if passes > 1 else None
@@ -196,7 +198,7 @@ def _tile_shape(size, value_size, device):
 
 
 def _count_digits(order, source, rows, n, count, work, stream):
-    """Computes the totals of each row."""
+    """Counts how often each value of each digit occurs in each row; adds the counts to `work`."""
     is_many = rows * n >= _MANY
     one, threads, shared, many = _counter(order, count, is_many, _core.current_device())
     blocks = min(-(-n // (8 * threads)), max(1, many // rows))

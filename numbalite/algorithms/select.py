@@ -27,8 +27,8 @@ class _Choice(Operation):
     way: str
 
     def _run(self, array, out, count, stream):
-        """Returns (the object of the call's array, the written elements, the array that contains their
-        number)"""
+        """Returns (the call's Given, the output array, the device array that contains the number of selected
+        elements)"""
         given = Given(array, self, stream)
         x = given.array
         with given.device:
@@ -51,7 +51,7 @@ class Select(_Choice):
     Calling: ``select(array, out=None, count=None, stream=0)``. The result is
     1-D; the call waits for the number of its elements. ``out`` is a 1-D device
     array that is at least as long as the array; the result is then a view of
-    its beginning. With ``count``, a device array of one int64 that receives the
+    ``out``. With ``count``, a device array of one int64 that receives the
     number of elements, the call does not wait, and returns ``out``.
 
     ``cuda.select(conditions, choices, default=0)``, with a list as first
@@ -99,9 +99,7 @@ class Select(_Choice):
             return out
         chosen = selection.number(found, stream)
         made = made[:chosen]
-        if (
-            out is None and 2 * chosen < given.array.size
-        ):  # a copy, so that the unused memory is freed
+        if out is None and 2 * chosen < given.array.size:  # copy the result, to free unused memory
             made = made.copy(stream=stream)
         return made if out is not None else given.result(made)
 

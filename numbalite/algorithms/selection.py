@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _BYTES = 64  # bytes of the elements that a thread processes
 _MAX_ITEMS = 16
 _THREADS = plans.THREADS  # threads per block
-# Elements per thread of select_packed, for fewer than _MANY elements and for more
+# Elements per thread of select_packed, for arrays below _MANY elements and for larger arrays
 _PACKED_ITEMS = 16, 64
 _MANY = 1 << 22
 _ALIGNMENT = 16  # of masks, for select_packed
@@ -77,10 +77,10 @@ def run(
     steps: Any = None,
     stream: Any = 0,
 ) -> None:
-    """Runs one of the selections in select.cuh.
+    """Launches the kernel of select.cuh for the selection `what`.
 
-    "values" and "halves" write to a 1-D `out`. "indices" writes indices to `out` with `steps`, the distances in
-    bytes between the indices of two elements and between the indices of one element. "spread" and "cover" read
+    "values" and "halves" write to a 1-D `out`. "indices" writes indices to `out` with `steps`, the strides in
+    bytes from element to element, and from axis to axis of one element. "spread" and "cover" read
     elements from `out`.
     """
     if array.size == 0:

@@ -48,14 +48,14 @@ class Sort:
     Parameters
     ----------
     key : str or function
-        An expression or a body of an element ``x`` ("-x"), or a function. Its
-        result is a number; elements are sorted by these numbers, in NumPy's
+        An expression or a body of an element ``x`` ("-x"), or a function. The
+        key is a number; elements are sorted by their keys, in NumPy's
         order.
     less : str or function
         A function of two elements ``a`` and ``b`` that returns whether a
         comes before b ("a.size < b.size"): a strict order.
     descending : bool
-        True: reverses the order of elements or keys.
+        Whether to reverse the order of elements or keys.
     **given
         The options of ``cuda.jit``.
 
@@ -255,7 +255,8 @@ def topk(
     axis : int
         The axis along which elements are compared.
     largest : bool
-        False: returns the smallest elements, in increasing order.
+        Whether to return the largest elements, in decreasing order, or the
+        smallest elements, in increasing order.
     stream : Stream
         The stream of the work; by default the array's own.
 

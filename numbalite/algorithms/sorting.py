@@ -128,7 +128,7 @@ def fields_of(a: DeviceNDArray, first: Sequence[str] = ()) -> Iterator[DeviceNDA
 
 
 def _scalar_fields(part, ndim):
-    if part.ndim > ndim:  # the field itself is an array
+    if part.ndim > ndim:  # the record's field is a subarray
         for number in range(part.shape[ndim]):
             yield from _scalar_fields(part[(slice(None),) * ndim + (number,)], ndim)
     elif part.dtype.names is not None:

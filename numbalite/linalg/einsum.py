@@ -136,7 +136,7 @@ def _read_lists(operands):
 
 
 def _label_of(number):
-    """Returns the label (a letter) for an integer subscript; NumPy supports 52 labels."""
+    """Returns the letter that replaces an integer subscript; NumPy supports the integers 0 to 51."""
     number = operator.index(number)
     if not 0 <= number < 52:
         raise ValueError("subscript is not within the valid range [0, 52)")
@@ -314,9 +314,9 @@ def _product(a, b, kept):
 
 
 def _sum_of_products(a, b, kept):
-    """Returns the same as `_product`, for a summed label that only one term has.
+    """Returns the product of two terms if a summed label occurs in only one of the terms.
 
-    The product of sums would be faster, but differs for infinities and NaN: inf * (1 - 1).
+    Summing this term first would be faster, but differs for infinities and NaN, as in inf * (1 - 1).
     """
     labels = tuple(dict.fromkeys((*a.labels, *b.labels)))
     left = tuple(one for one in labels if one in kept)
@@ -344,7 +344,7 @@ def _drop_broadcast_axes(a, b):
 
 
 def _transpose_to_labels(term, *groups):
-    """Transposes a term to the label order of the groups; missing labels get axes of length 1."""
+    """Transposes a term to the order of the labels in `groups`; missing labels get axes of length 1."""
     key = []
     order = []
     for one in itertools.chain(*groups):
@@ -358,7 +358,7 @@ def _transpose_to_labels(term, *groups):
 
 @implements("einsum_path")
 def einsum_path(*operands, optimize="greedy", einsum_call=False) -> Any:
-    """Calls NumPy's function with placeholders that have the shapes of the operands."""
+    """Calls NumPy's einsum_path with empty host arrays that have the shapes of the operands."""
     return np.einsum_path(
         *(
             np.broadcast_to(np.empty((), one.dtype), one.shape)

@@ -39,7 +39,7 @@ def matmul(
     *operands : number or array
         The further operands of an ``epilogue`` that is a ufunc:
         ``cuda.matmul(a, b, c, epilogue=f)`` is ``f(np.matmul(a, b), c)``.
-        These operands are broadcast with the product.
+        Further operands are broadcast with the product.
     epilogue : str or ufunc
         A C++ expression or body in which `x` is the element, or a ufunc of
         NumPy or for the GPU.
@@ -51,7 +51,7 @@ def matmul(
         The stream of the work.
     **named : number or array
         The further operands of an ``epilogue`` that is a string, by name:
-        ``cuda.matmul(a, b, epilogue="max(x + bias, 0)", bias=v)``. These
+        ``cuda.matmul(a, b, epilogue="max(x + bias, 0)", bias=v)``. Named
         operands are broadcast with the product.
 
     Returns
@@ -62,9 +62,9 @@ def matmul(
     Raises
     ------
     TypeError
-        Operands are passed without an epilogue or in the other form, or
-        ``epilogue`` is another object. Further exceptions are those of
-        numpy.matmul and of ufuncs.
+        Operands are passed without an epilogue, or by name for a ufunc or by
+        position for a string, or ``epilogue`` is another object. Further
+        exceptions are those of numpy.matmul and of ufuncs.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def matmul(
 
 
 def _on_device(a, b, **keywords):
-    """Does the same as numpy.matmul on the device; host operands are copied to the device."""
+    """Computes numpy.matmul on the device, after copying host operands to the device."""
     if not isinstance(a, _core.DeviceArray) and not isinstance(b, _core.DeviceArray):
         a = arguments.as_device_array(a, "an operand of matmul")
     if (

@@ -49,8 +49,8 @@ def _solver(array):
 
 
 def _cached_object(array, kind):
-    """Returns a cuSOLVER object without call-specific state, such as "Params". There is one object per thread
-    and device."""
+    """Returns a cuSOLVER object without call-specific state, such as "Params", from a cache with one object
+    per thread and device."""
     key = kind, array.device, _core.device_generation(array.device)
     made = _params.__dict__.get(key)
     if made is None:
@@ -63,7 +63,7 @@ def _type(array):
 
 
 def _addresses(stack):
-    """Returns a library argument with the device addresses of the matrices; the call counts as a use of the stack."""
+    """Returns a library argument, an array of the matrices' device addresses; the call counts as a use of the stack."""
     _core.invalidate_trace()  # a replay would use these addresses
     count, step = stack.shape[0], np.uint64(stack.strides[0])
     made = empty_like(stack, (count,), np.uint64)
@@ -90,7 +90,7 @@ class _Generic:
         self.end = (workspace(device), device, memory(host), host)
 
     def __call__(self, *args, more=()):
-        """``more`` contains arguments that follow the info argument."""
+        """Calls the function; ``more`` contains arguments that follow the info argument."""
         *args, info = args
         self.handle(self.name, self.params, *args, *self.end, info, *more)
 
@@ -157,8 +157,8 @@ def inverse(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
 def cholesky(stack: DeviceNDArray) -> DeviceNDArray:
     """Computes a = L L^H in the lower triangle of A, without changing the other triangle; returns infos.
 
-    There is no parameter for U^H U, because cuSOLVER needs up to 2.7 times as long for it (H200, n
-    = 2048).
+    U^H U is not supported, because cuSOLVER needs up to 2.7 times as long for the upper triangle (H200, n =
+    2048).
     """
     count, n, _ = stack.shape
     infos = empty_like(stack, (count,), np.int32)
@@ -174,7 +174,7 @@ def cholesky(stack: DeviceNDArray) -> DeviceNDArray:
 
 
 def qr(stack: DeviceNDArray) -> DeviceNDArray:
-    """QR in place: Householder reflectors, with R above them. Returns the scales of the reflectors."""
+    """Computes QR in place, as Householder reflectors below R; returns the scale factors (tau) of the reflectors."""
     count, n, m = stack.shape
     scales, info = (
         empty_like(stack, (count, min(m, n)), stack.dtype),
@@ -273,7 +273,7 @@ def eig(stack: DeviceNDArray, vectors: bool) -> tuple[DeviceNDArray, Any, Device
 
 
 def _jacobi(stack, name, args, infos, parameters):
-    """Runs a batched call of Jacobi's method, whose workspace size is counted in elements."""
+    """Calls a batched Jacobi function of cuSOLVER, which returns its workspace size in elements."""
     handle, size = _solver(stack), ctypes.c_int()
     count = stack.shape[0]
     handle(f"{name}_bufferSize", *args, ctypes.addressof(size), parameters, count)
@@ -297,7 +297,6 @@ def _tiny_svd(stack, full, vectors):
 
 def svd(stack: DeviceNDArray, full: bool, vectors: bool) -> tuple[Any, Any, Any, Any]:
     """Returns (columns of U, singular values, columns of V^H, infos); U and V^H are None without ``vectors``.
-    The matrices must have at least as many rows as columns, and are overwritten.
 
     The matrices must have at least as many rows as columns, and are overwritten.
     """
@@ -330,8 +329,8 @@ def _polar_svd(stack, full):
 
 
 def _polar(stack, full):
-    """Returns (columns of U, singular values, columns of V^H, infos, perturbations), the perturbations are
-    valid only after a wait."""
+    """Returns (columns of U, singular values, columns of V^H, infos, perturbations). cuSOLVER writes the
+    perturbations to host memory, so read them only after waiting for the stream."""
     count, n, m = stack.shape
     values = empty_like(stack, (count, n), real_of(stack.dtype))
     infos = empty_like(stack, (count,), np.int32)

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _SIGNATURE = "(n?,k),(k,m?)->(n?,m?)"
-_BLOCK = 16, 16  # threads of the kernel for integers
-_BLOCKS = 4  # blocks of this kernel for each multiprocessor, if the matrices are large enough in the summed dimension
+_BLOCK = 16, 16  # threads per block of the integer kernel
+_BLOCKS = (
+    4  # blocks of the integer kernel per multiprocessor, if the summed dimension is long enough
+)
 _PART_DEPTH = 512  # minimum depth of a part
 
 
@@ -102,8 +104,8 @@ def matmul(
 
 
 def _product_of_vectors(a, b):
-    """Returns the product of a vector and a matrix, computed as a matrix product by the C fast path; None if
-    the fast path does not apply."""
+    """Returns the product of a vector and a matrix, computed as a matrix product by the C fast path, or None
+    if the fast path does not support the operands."""
     if not (isinstance(a, _core.DeviceArray) and isinstance(b, _core.DeviceArray)):
         return None
     ranks, n = {a.ndim, b.ndim}, a.shape[-1] if a.ndim else 0
@@ -233,7 +235,7 @@ def _multiply(a, b, out, stream):
     if not _has_16_bit_elements(a, b, out):
         a, b = (one.astype(out.dtype, copy=False, stream=stream) for one in (a, b))
     a, b = (one if operands.is_aligned(one) else one.copy(stream=stream) for one in (a, b))
-    # A single result is a reduction over the whole device, because cuBLAS sums serially beyond 2**31 elements.
+    # Dot products are reductions with all multiprocessors, because cuBLAS sums serially beyond 2**31 elements.
     if rows == columns == 1 and out.dtype.kind in "buifc":
         sum_of_products(out.dtype, "a * b")(
             (a[..., 0, :], b[..., 0]), -1, False, out[..., 0, 0], stream

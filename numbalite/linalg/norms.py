@@ -37,7 +37,7 @@ def _magnitudes(ufunc, dtype):
 
 
 def _reduced(ufunc, x, axis, keepdims):
-    """Returns the reduction of the elements' magnitudes."""
+    """Reduces the magnitudes of the elements by a ufunc, in one pass for dtypes of IN_OWN_PRECISION."""
     if x.dtype.char in IN_OWN_PRECISION and x.size:
         return _magnitudes(ufunc, x.dtype)((x,), axis, keepdims, None, 0)
     initial = 0 if ufunc is np.maximum else reductions._NO_VALUE
@@ -46,7 +46,7 @@ def _reduced(ufunc, x, axis, keepdims):
 
 @functools.cache
 def _norms(dtype):
-    if dtype.char in "?bB":  # the sum of squares is exact
+    if dtype.char in "?bB":  # squares of 8-bit integers are summed exactly, as integers
         return OperatorLoops("norm_of<int, numbalite::int64>", "norm", 8)
     wide = dtype if dtype.kind in "fc" else np.dtype(float)
     text, size = accumulator(*[real_of(wide)] * 3)
@@ -118,8 +118,8 @@ def _matrix(x, order, axes, keepdims):
 
 @implements("linalg.norm")
 def norm(x, ord=None, axis=None, keepdims: bool = False) -> Any:
-    """Returns a norm of vectors or matrices. The matrix norms 2, -2 and "nuc" use singular values
-    and wait."""
+    """Returns a norm of vectors or matrices. The matrix norms 2, -2 and "nuc" use singular values and
+    wait for the device."""
     with on_device_of(x):
         x = given.as_device_array(x, "x")
         if axis is None:

@@ -197,7 +197,7 @@ def matrix_power(a, n) -> Any:
 
 @implements("linalg.multi_dot")
 def multi_dot(arrays, *, out=None) -> DeviceNDArray:
-    """NumPy's function selects the order with the least work, from the shapes."""
+    """Multiplies matrices in the order with the least work, which NumPy computes from the shapes."""
     parts = arguments.arrays_of(arrays)
     if len(parts) < 2:
         raise ValueError("Expecting at least two arrays.")

@@ -191,11 +191,11 @@ def slogdet(a) -> Any:
 
 @implements("linalg.cholesky")
 def cholesky(a, /, *, upper: bool = False) -> Any:
-    """L of a = L L^H, or U of a = U^H U. Waits: LinAlgError if the matrix is not positive definite."""
+    """Returns L of a = L L^H, or U of a = U^H U. Waits; raises LinAlgError unless a is positive definite."""
     with on_device_of(a):
         a = square("cholesky", a)
-        # A row-major matrix in memory is the column-major transpose, which is the conjugate of a; its lower
-        # triangle has a's upper one. The factor L of this conjugate is then the row-major U.
+        # cuSOLVER reads a row-major a as a's transpose, which is conj(a); the lower triangle of conj(a)
+        # consists of a's upper triangle. The factor L of conj(a), read as row-major, is the factor U of a.
         factors = (stack if upper else transposed)(a, computed_in("cholesky", a))
         if not factors.size:
             return factors.reshape(a.shape)

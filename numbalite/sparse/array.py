@@ -220,8 +220,9 @@ class SparseArray(construct.Sparse, abc.ABC):
         A[mask].
 
         Slices and lists of rows or columns return an array of the same format, A[i] and A[:, j] a 1-dimensional
-        coo_array, A[i, j] a number, A[rows, columns] and A[mask] a dense device array. Rows are fast in a csr_array,
-        columns in a csc_array. The result shares no memory with A. Waits. Raises IndexError for indices out of bounds.
+        coo_array, A[i, j] a number, A[rows, columns] and A[mask] a dense device array. Selecting rows is fast in a
+        csr_array, selecting columns in a csc_array. The result shares no memory with A. Waits. Raises IndexError for
+        indices out of bounds.
         """
         return indexing.get(self, key)
 
@@ -303,8 +304,8 @@ class SparseArray(construct.Sparse, abc.ABC):
     # ---- arithmetic
 
     def dot(self, other: Any, out: Any = None) -> Any:
-        """Returns the matrix product with a vector, a dense or a sparse matrix; `out` is for dense
-        results."""
+        """Returns the matrix product with a vector, a dense or a sparse matrix; only a dense result can be written
+        to `out`."""
         if np.ndim(other) == 0:
             return self.multiply(other)
         return products.matmul(self, other, out)

@@ -1,4 +1,4 @@
-"""Converts constructor arguments of sparse arrays: SciPy arrays, dense arrays, (data, indices, indptr), (data, (row, col))."""
+"""Converts constructor arguments of sparse arrays: dense and SciPy arrays, and tuples such as (data, (row, col))."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def issparse(value: Any) -> bool:
     Returns
     -------
     bool
-        True: the value is a sparse array.
+        True if the value is a sparse device array.
 
     Examples
     --------

@@ -88,7 +88,7 @@ class dia_array(SparseArray):
 
     @property
     def offsets(self) -> DeviceNDArray:
-        """The offsets of the stored diagonals: 0 for the main diagonal, positive above the main diagonal."""
+        """The offsets of the stored diagonals: the main diagonal has offset 0, upper diagonals positive offsets."""
         if self._on_device is None:
             with arguments.on_device_of(self.data):
                 kind = construct.dtype_of_indices(max(self.shape))

@@ -246,8 +246,8 @@ def _dividend(a):
 
 
 def _reciprocal(b):
-    """Returns a number or a dtype that replaces the divisor in determining the result dtype, because SciPy
-    multiplies by 1.0 / b."""
+    """Returns a number or dtype with the result dtype of 1.0 / b, because SciPy divides by multiplying by
+    1.0 / b."""
     dtype = getattr(b, "dtype", None)
     if dtype is None:
         return 1j if isinstance(b, complex) else 1.0
@@ -280,8 +280,8 @@ _COMPARISONS = (
 
 
 def _apply_dense(a, ufunc, *both):
-    """Returns ufunc(...) of dense arrays, as a sparse array, for results of which nearly all elements are
-    nonzero."""
+    """Computes a ufunc on dense copies of the operands, for results with few zeros, and returns a sparse
+    array."""
     warn(
         f"{ufunc.__name__} is not 0 where nothing is stored: the result stores all elements",
         PerformanceWarning,

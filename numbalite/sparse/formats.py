@@ -181,7 +181,7 @@ class Compressed(SparseArray):
         return products.transposed(self)
 
     def sort_indices(self) -> None:
-        """Sorts the indices of each row or column and sums duplicates: the same as sum_duplicates()."""
+        """Sorts the indices of each row or column and sums duplicates, like sum_duplicates()."""
         if not self._is_sorted:
             with self._lock:
                 parts = products.canonical(self._parts(), *self._lines())
@@ -206,7 +206,7 @@ class Compressed(SparseArray):
 
 
 class csr_array(Compressed):
-    """A sparse array stored by rows: `data`, `indices` (columns) and `indptr` (the start of each row)."""
+    """A sparse array stored by rows, as arrays `data`, `indices` (columns) and `indptr` (starts of the rows)."""
 
     __slots__ = ()
     format = "csr"
@@ -219,7 +219,7 @@ class csr_array(Compressed):
 
 
 class csc_array(Compressed):
-    """A sparse array stored by columns: `data`, `indices` (rows) and `indptr` (the start of each column)."""
+    """A sparse array stored by columns, as arrays `data`, `indices` (rows) and `indptr` (starts of the columns)."""
 
     __slots__ = ()
     format = "csc"
@@ -418,7 +418,7 @@ class coo_array(SparseArray):
 def spsolve_triangular(A: Any, b: Any, lower: bool = True, unit_diagonal: bool = False) -> Any:
     """Solves A x = b for a triangular A.
 
-    Waits for the check of the diagonal.
+    Waits for the device, to check the diagonal for zeros.
 
     Parameters
     ----------
@@ -428,9 +428,9 @@ def spsolve_triangular(A: Any, b: Any, lower: bool = True, unit_diagonal: bool =
     b : array
         A vector or a matrix.
     lower : bool
-        True: A is lower triangular; False: upper triangular.
+        Whether A is lower triangular or, if False, upper triangular.
     unit_diagonal : bool
-        True: the elements on the diagonal are 1.
+        Whether all elements on the diagonal are assumed to be 1.
 
     Returns
     -------

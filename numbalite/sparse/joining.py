@@ -405,7 +405,7 @@ def _triangle(A, k, compared, format):
 def find(A: Any) -> tuple[DeviceNDArray, DeviceNDArray, DeviceNDArray]:
     """Returns the nonzero elements and their indices, as scipy.sparse.find.
 
-    The elements are in order, row by row. Waits.
+    The elements are sorted by row, then by column. Waits.
 
     Parameters
     ----------

@@ -162,7 +162,7 @@ def _with_vectors(a, b, out):
 
 
 def _times(a, b, out):
-    """a @ b, for b with one or two dimensions."""
+    """Computes a @ b for a sparse `a` and a dense vector or matrix `b`."""
     b = arguments.as_device_array(b, "b")
     if b.ndim not in (1, 2):
         raise ValueError(
@@ -214,8 +214,8 @@ def _is_turned(b):
 
 
 def _checked(out, shape, dtype, b):
-    """Returns the array for the result: `out` if the product can be written directly to `out`, otherwise a
-    temporary array."""
+    """Checks `out`, and returns `out` if the product can be written there directly, otherwise a temporary
+    array."""
     if not isinstance(out, _core.DeviceArray):
         raise TypeError(f"sparse matmul: out is a {type(out).__name__}: it must be a device array")
     if out.shape != shape or out.dtype != dtype:
@@ -330,8 +330,8 @@ def _sparse_product(a, b):
 
 
 def _multiply_by_sorting(left, right, shape):
-    """Returns the product for dtypes that cuSPARSE does not support: lists all products of two elements, then
-    sorts and sums them."""
+    """Multiplies sparse arrays of dtypes that cuSPARSE does not support: lists all products of two elements,
+    then sorts the products by position and sums duplicates."""
     lines = gathered(right, left.indices)
     places, col = lines.tocoo().coords
     factors, row = (take_unchecked(one, places) for one in (left.data, left.tocoo().row))
@@ -433,8 +433,8 @@ def transposed(a: Any) -> tuple:
 
 
 def _turned_by_places(a):
-    """Does the same as `transposed` for dtypes that cuSPARSE does not support, by converting an array of
-    element numbers (float64) instead."""
+    """Implements `transposed` for dtypes that cuSPARSE does not support: transposes the element numbers as
+    float64, then gathers the values."""
     order, indices, indptr = transposed(a._with(number_sequence(0, 1, a.nnz, np.float64, a.data)))
     return take_unchecked(a.data, order.astype(np.int32)), indices, indptr
 
@@ -458,8 +458,8 @@ def _have_equal(a, b):
 
 def _canonical(data, numbers, indices, indptr, lines, length):
     """Returns (data, indices, indptr) of the elements in rows or columns (lines) with these
-    numbers, sorted by line and index, with summed duplicates. ``indptr`` is that of the elements if they are
-    in the order of their lines, otherwise None."""
+    numbers, sorted by line and index, with summed duplicates. If the elements are already in the order of their
+    lines, ``indptr`` contains the start of each line; otherwise, pass None."""
     keys, order = _sorted_keys(numbers, indices, lines, length)
     data = take_unchecked(data, order)
     indices = arguments.empty((data.size,), indices.dtype, data)
@@ -483,7 +483,7 @@ def _sorted_keys(numbers, indices, lines, length):
     elements."""
     if lines * length >= 2**63:
         raise ValueError(f"an array of {lines} x {length} has too many positions to sort: 2**63")
-    # A signed type; fewer bytes need fewer sorting passes
+    # The smallest signed type of the keys, because fewer bytes need fewer sorting passes
     kind = np.min_scalar_type(-max(lines * length, 1))
     keys, made = (arguments.empty(numbers.shape, kind, numbers) for _ in range(2))
     order = arguments.empty(numbers.shape, np.int64, numbers)
@@ -560,7 +560,7 @@ def solve_triangular(a: Any, b: Any, lower: bool, unit: bool) -> Any:
         made = arguments.bind_to_stream(made, a.data, b)
         if not math.prod(b.shape):
             return made
-        if not a.nnz:  # a is the identity, because the unit diagonal is not stored
+        if not a.nnz:  # without stored elements, a is the identity, whose unit diagonal is implicit
             return right
         _solve_triangular(a, right, made, lower, unit)
         return operands.contiguous_array(made) if b.ndim == 2 else made
