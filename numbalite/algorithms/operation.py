@@ -145,7 +145,7 @@ class Given:
     ) -> tuple[Any, Any]:
         """Returns (array to return, device array to write to), both new if `out` is None.
 
-        The two arrays differ if kernels cannot write to `out` directly; `finish` then copies. `in_place`
+        The returned arrays differ if kernels cannot write to `out` directly; `finish` then copies. `in_place`
         allows that `out` is the input array itself.
         """
         if out is None:

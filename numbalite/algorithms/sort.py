@@ -40,7 +40,7 @@ class Sort:
     Calling: ``sort(array, axis=-1, out=None, stream=0)`` returns a sorted
     copy, or ``out``, which may be the array itself; ``axis=None`` sorts all
     elements as a 1-D array. ``sort.argsort(array, axis=-1, stream=0)``
-    returns the indices.
+    returns the indices that would sort the array.
 
     ``cuda.sort(array, axis=-1)``, with an array or a list as first
     argument, is NumPy's function.

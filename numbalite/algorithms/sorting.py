@@ -44,12 +44,12 @@ def _move_axis_back(rows, axis):
 
 
 def rows_of(a: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
-    """Returns the array, or a copy, contiguous and with the axis at the end."""
+    """Returns a contiguous array with the axis last: a view if possible, otherwise a copy."""
     return _rows(a, axis, stream)[0]
 
 
 def axis_back(rows: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
-    """Converts a result for `rows_of` to a contiguous array with the axis at its original position."""
+    """Undoes `rows_of`: returns a contiguous array with the axis moved back to its original position."""
     return operands.contiguous_array(_move_axis_back(rows, axis), stream)
 
 

@@ -196,7 +196,7 @@ def _is_ours(ufunc):
 
 
 def _sum_to_shape(gradient, shape):
-    """Returns the gradient of an argument with this shape that was broadcast."""
+    """Sums the gradient over the axes along which an argument of this shape was broadcast."""
     ahead = np.ndim(gradient) - len(shape)
     axes = (*range(ahead), *(i + ahead for i, n in enumerate(shape) if n == 1))
     if np.shape(gradient) == shape or not axes:

@@ -7,8 +7,8 @@
     hypot(3.0, 4.0)     # 5.0
 
 The user's function is a DeviceFunction, so host functions can use the same names as kernels and ufuncs, and
-kernels and ufuncs can call host functions. This module finds and compiles the function for a call's argument
-types, once; the extension calls it (py/hostfunction).
+kernels and ufuncs can call host functions. This module compiles the function once for each list of argument
+types; py/hostfunction caches and calls the compiled function.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def jit(
     interpreter's lock is released during the call. Kernels, ufuncs and other
     host functions may call the function by its name.
 
-    In addition to the builtins of kernels there are ``random_uniform()``,
+    In addition to the builtins of kernels, C++ has ``random_uniform()``,
     ``random_normal()``, ``random_seed(n)`` (see numbalite.seed), and
     ``parallel_for(n, [&](int64 i) { ... })``.
 
@@ -453,8 +453,8 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         }
 
     def _sources(self, lists):
-        """Returns (the TranslatedSource for these lists of argument types, its Builder). If a Python body is
-        in the disk cache, it is not translated, and None is returned instead of the Builder."""
+        """Returns (the TranslatedSource for these lists of argument types, its Builder). The Builder is None
+        if the source was read from the disk cache."""
         definition, options = self._function.definition, self._all_options()
         contents = definition.device_contents(self._function, lists, options, "the CPU")
         key, made = translations.find_translation(contents)

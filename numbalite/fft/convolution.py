@@ -23,7 +23,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Dev
     mode: "full" returns every element at which the arrays overlap; "same" returns the centre of "full", in
     the shape of in1; "valid" returns the elements at which one array is completely inside the other. Along
     all other axes, the lengths must be equal or 1. The result is float32 or complex64 for arrays of single
-    precision, otherwise in double precision. Raises ValueError for shapes that do not fit.
+    precision, otherwise in double precision. Raises ValueError for incompatible shapes.
 
     >>> blurred = cufft.fftconvolve(d_image, d_filter, mode="same")
     """

@@ -161,7 +161,7 @@ def transform(
     """Returns transform(stream, source, target, direction), on the current device. dtypes: the dtype
     characters of source and target, such as "fF".
 
-    The same object is returned as long as a plan of it is cached.
+    Equal arguments return the same object while one of its plans is cached.
     """
     what = lengths, batch, dtypes, layouts
     found = _transforms.get(what)

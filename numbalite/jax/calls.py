@@ -94,7 +94,7 @@ def call(
 def _differentiable(described):
     """Returns the function of JAX arrays that calls a ufunc, whose tangents are sums of tangents times derivatives.
 
-    A function of complex numbers has no single derivative; such functions support reverse mode, by the
+    A function of complex numbers has no single derivative, so it supports only reverse mode, by its
     gradients.
     """
     primal = functools.partial(_call, described, "expand_dims")

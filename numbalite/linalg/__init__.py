@@ -2,7 +2,7 @@
 products (`@`, dot, einsum) by cuBLAS.
 
 C code (cext/py/matmul.c) computes `a @ b` of two arrays whose layout cuBLAS supports. `matmul` converts other
-products to products of such arrays; integers and booleans have a separate kernel
+products to products of two such arrays; integers and booleans have a separate kernel
 (cuda_src/templates/matmul.cu). `products` and `einsum` reduce NumPy's functions to matrix products.
 
 `arguments` converts matrices and stacks of matrices, `lapack` calls cuSOLVER; `solving`, `decompositions` and

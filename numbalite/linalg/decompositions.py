@@ -92,7 +92,7 @@ def singular(name: str, a: Any, dtype: np.dtype, full: bool, vectors: bool) -> t
     """Returns (u, s, vh) as in NumPy; u and vh are None without ``vectors``. Waits."""
     batch, (m, n) = a.shape[:-2], a.shape[-2:]
     is_wide, k = n >= m, min(m, n)
-    # A wide row-major matrix is a tall column-major one, its transpose, which cuSOLVER supports.
+    # cuSOLVER supports tall matrices: a wide row-major matrix is read as its column-major transpose.
     given_by = stack(a, dtype) if is_wide else transposed(a, dtype)
     count = given_by.shape[0]
     if given_by.size:

@@ -316,7 +316,7 @@ def _product(a, b, kept):
 def _sum_of_products(a, b, kept):
     """Returns the product of two terms if a summed label occurs in only one of the terms.
 
-    Summing this term first would be faster, but differs for infinities and NaN, as in inf * (1 - 1).
+    Summing over the label before the product would be faster, but differs for infinities and NaN, as in inf * (1 - 1).
     """
     labels = tuple(dict.fromkeys((*a.labels, *b.labels)))
     left = tuple(one for one in labels if one in kept)

@@ -16,7 +16,7 @@ from .operation import Operation
 
 
 class Sized(NamedTuple):
-    """An array in the form that launch= and out_shapes= receive: its values are not available."""
+    """A stand-in for an array, passed to functions of launch= and out_shapes=: has a shape, but no values."""
 
     shape: tuple
 
@@ -222,8 +222,8 @@ def _needs_contiguous(t):
 
 
 def _with_shape(value):
-    """Returns an argument in the form that the user's functions of shapes receive: an array as an object with
-    its shape, a number unchanged."""
+    """Converts an argument for the functions of launch= and out_shapes=: returns a Sized for an array, and a
+    number unchanged."""
     shape = getattr(value, "shape", None)
     return value if shape is None else Sized(tuple(shape))
 

@@ -95,15 +95,15 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     @abc.abstractmethod
     def tocsr(self, copy: bool = False) -> Any:
-        """The array as a csr_array (stored by rows)."""
+        """Converts the array to a csr_array (stored by rows)."""
 
     @abc.abstractmethod
     def tocsc(self, copy: bool = False) -> Any:
-        """The array as a csc_array (stored by columns)."""
+        """Converts the array to a csc_array (stored by columns)."""
 
     @abc.abstractmethod
     def tocoo(self, copy: bool = False) -> Any:
-        """The array as a coo_array, with a row and a column for each element."""
+        """Converts the array to a coo_array, with a row and a column for each element."""
 
     def todia(self, copy: bool = False) -> Any:
         """Returns the array as a dia_array (by diagonals). Waits. Issues a PerformanceWarning for more than
@@ -117,11 +117,11 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     @abc.abstractmethod
     def _transposed(self) -> Any:
-        """The transposed array, which shares the memory of this array."""
+        """Returns the transposed array, which shares the memory of this array."""
 
     @abc.abstractmethod
     def copy(self) -> Any:
-        """A copy that shares no memory with the array."""
+        """Returns a copy that shares no memory with the array."""
 
     @abc.abstractmethod
     def _with(self, data: Any) -> Any:
@@ -129,7 +129,7 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     @abc.abstractmethod
     def _parts(self) -> tuple:
-        """The stored arrays, as SciPy's constructor accepts them."""
+        """Returns the arrays that represent this array, as a tuple for SciPy's constructor."""
 
     @abc.abstractmethod
     def _replace(self, other: Any) -> None:
@@ -137,7 +137,7 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     @abc.abstractmethod
     def _grown(self, shape: tuple[int, ...]) -> Any:
-        """Returns the same elements in a shape that is at least as large along each axis."""
+        """Returns the same elements in a larger shape: each length is at least the old length."""
 
     @abc.abstractmethod
     def _elements_where(self, mask: Any) -> Any:
@@ -146,8 +146,8 @@ class SparseArray(construct.Sparse, abc.ABC):
     # ---- values
 
     def map(self, function: Any) -> Any:
-        """Returns an array with the same pattern and function(values); a ufunc, or any function of
-        device arrays.
+        """Returns an array with the same indices and the values function(data), where `function` is a ufunc or
+        another function of device arrays.
 
         Elements that are not stored remain zero."""
         data = function(self.data)
@@ -159,8 +159,8 @@ class SparseArray(construct.Sparse, abc.ABC):
         return self._with(data)
 
     def astype(self, dtype: DTypeLike, casting: Any = "unsafe", copy: bool = True) -> Any:
-        """Returns an array with the same pattern and values of another dtype. Raises TypeError if
-        `casting` does not allow it."""
+        """Returns an array with values converted to another dtype. Raises TypeError if `casting` does not
+        allow the conversion."""
         dtype = construct.stored_dtype("astype", dtype)
         if not copy and dtype == self.dtype:
             return self

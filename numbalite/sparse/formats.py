@@ -154,7 +154,7 @@ class Compressed(SparseArray):
         return self.shape if self._by_rows else self.shape[::-1]
 
     def _as_rows(self):
-        """Returns a csr_array that shares the memory; for a csc_array, the result is its transpose."""
+        """Returns a csr_array that shares this array's memory: the array itself, or the transpose of a csc_array."""
         if self._by_rows:
             return self
         if self._rows is None or self._rows.data is not self.data:

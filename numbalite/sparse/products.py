@@ -86,8 +86,8 @@ def _handle(a, other=None):
 
 
 def _bounded(a):
-    """Returns the array, with duplicates summed if it stores more elements than its size: cuSPARSE rejects such
-    arrays."""
+    """Sums duplicates if the array stores more elements than rows * columns, because cuSPARSE rejects this;
+    returns the array."""
     if a.nnz > a.shape[0] * a.shape[1]:
         a.sum_duplicates()
     return a
@@ -501,8 +501,8 @@ def take_unchecked(values: Any, order: Any) -> Any:
 
 
 def gathered(rows: Any, lines: Any) -> Any:
-    """Returns the rows of a csr array with these numbers. Waits for the number of their
-    elements."""
+    """Returns a csr array of the rows of `rows` with the numbers `lines`. Waits for the number of elements in
+    these rows."""
     count, kind = lines.size, rows.indices.dtype
     starts, ends = (take_unchecked(one, lines) for one in (rows.indptr[:-1], rows.indptr[1:]))
     indptr = arguments.empty((count + 1,), np.int64, rows.data)

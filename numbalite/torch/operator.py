@@ -105,7 +105,7 @@ class Operator(_core.Forwarder):
             rule(self).register(_Autograd(library, kernel))
 
     def related(self, suffix: str, described: Operation, rule: Any = gradients.Rule) -> Operator:
-        """Returns another operator, whose name begins with the name of this one."""
+        """Registers another operator, whose name begins with the name of this operator."""
         return Operator(_unused_name(f"{self.name}_{suffix}"), described, rule=rule)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -120,7 +120,7 @@ class Operator(_core.Forwarder):
 
 class _Autograd:
     """A torch library for torch.library.register_autograd. Replaces autograd's kernel by one that computes tensors
-    without gradients directly, so that they do not pass the dispatcher a second time."""
+    without gradients directly, so that such calls enter the dispatcher only once."""
 
     def __init__(self, library: Any, kernel: _Kernel):
         self.library, self.kernel = library, kernel
@@ -259,8 +259,8 @@ class _Kernel:
         return _core.TensorKernel(self.general, self.plan, self.elementwise, self.contiguous)
 
     def of_autograd(self, general: Callable[..., Any]) -> Any:
-        """Returns the kernel for autograd's dispatch keys, which gets a DispatchKeySet first. The kernel computes
-        calls that need no gradients and go directly to a device's kernel; `general` computes all other calls."""
+        """Returns the kernel for autograd's dispatch keys, whose first argument is a DispatchKeySet. The kernel
+        computes calls without gradients that go directly to a device's kernel; `general` computes other calls."""
         return _core.TensorKernel(
             general,
             self.plan,

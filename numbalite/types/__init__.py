@@ -294,7 +294,7 @@ def _packed(shape, itemsize):
 
 
 def tuple_of(cls, types) -> Tuple:
-    """Returns the type of a tuple of this class."""
+    """Returns a NamedTuple type if `cls` is the class of a named tuple, otherwise a Tuple type."""
     return NamedTuple(types, cls) if hasattr(cls, "_fields") else Tuple(types)
 
 

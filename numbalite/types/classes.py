@@ -123,7 +123,7 @@ class Scalar(Type):
         return self.dtype.itemsize * 8
 
     def __instancecheck__(self, value: object) -> bool:
-        """Implements isinstance(value, cuda.float32), as with NumPy's class."""
+        """Makes isinstance(value, cuda.float32) the same as isinstance(value, np.float32)."""
         return isinstance(value, self.dtype.type)
 
     def __lt__(self, other: object) -> bool:
@@ -627,8 +627,8 @@ _STATES = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
 
 
 def _fields(dtype):
-    """Returns a tuple of the fields with their offsets, which can be compared and is equal for equal
-    layouts."""
+    """Returns a tuple of (name, type, offset) of each field; the tuples of two dtypes are equal if the layouts
+    are."""
     return tuple((name, dtype.fields[name][0].str if dtype.fields[name][0].names is None
                   and dtype.fields[name][0].subdtype is None
                   else repr(dtype.fields[name][0]), dtype.fields[name][1])

@@ -1,8 +1,8 @@
 """Reads a compiler's description of a kernel's parameters or of a variable from its text.
 
 cuda_src/numbalite/describe.cuh creates a type whose name contains everything that a launch needs. The
-text is either a mangled name (NVRTC's lowered name of a name expression) or the __PRETTY_FUNCTION__
-of g++ and clang++; both are converted to the same form first.
+text is either a mangled name (NVRTC's lowered name of a name expression), which is demangled first, or
+the __PRETTY_FUNCTION__ of g++ and clang++.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NAMED = {
     "complex<float>": "complex64",
     "complex<double>": "complex128",
 }
-# CUDA's vectors: component type and number of components.
+# Maps the prefixes of CUDA's vector types (char4) to NumPy's names of their components.
 _LANES = {
     "char": "int8",
     "uchar": "uint8",
@@ -103,7 +103,7 @@ class Parameter(NamedTuple):
     parts: tuple = ()
 
     def named(self, name) -> Parameter:
-        """Returns a copy with a name, which its components also get."""
+        """Returns a copy with a name; the names of its components begin with this name."""
         parts = tuple(part.named(name + part.name) for part in self.parts)
         return self._replace(name=name, parts=parts)
 
@@ -174,7 +174,7 @@ def _element(ctype):
 
 
 def _dtype(code, element, itemsize):
-    """Returns NumPy's name for an nl_dtype, or for a class by its name."""
+    """Returns NumPy's name of the number `code` of nl_dtype, or of a C++ class such as complex<float>."""
     named = _NAMED.get(_element(element), "")
     if code or not named:
         return DTYPES[code]

@@ -127,8 +127,8 @@ _VALUES = frozenset(("laneid", "warpsize"))
 
 
 class Word:
-    """A name for use inside kernels, such as ``cuda.grid``. In a Python body, it is translated to CUDA C++;
-    outside of kernels, it raises an error that explains its use."""
+    """A name for use inside kernels, such as ``cuda.grid``. In a Python body, the name is translated to CUDA
+    C++; a call outside of kernels raises an error with the C++ equivalent."""
 
     __slots__ = ("path",)
 
