@@ -16,7 +16,7 @@ THREADS = 256
 RUN = 256
 """Blocks of the stream for each element of a distribution that draws (random_draw.cuh)."""
 _MAX_KNOWN = 64  # sizes
-# More numbers are generated in a loop: a few waves of blocks are faster than many
+# For more numbers, each block loops: a few waves of blocks are faster than many
 _MAX_BLOCKS = 1 << 13
 _REALS = (np.float64, np.float32, np.float16)
 

@@ -1,4 +1,4 @@
-"""Memory objects without an array, which memory managers and contexts return."""
+"""Defines memory objects without an array, which memory managers and contexts return."""
 
 from __future__ import annotations
 

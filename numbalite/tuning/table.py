@@ -134,6 +134,6 @@ def _cells(trial):
 
 
 def _order(trial):
-    """Sorts measured variants first, by their times; on the simulator, the variant in use follows."""
+    """Returns a sort key: measured variants by their times, then unmeasured, skipped, pruned, failed variants."""
     order = (MEASURED, UNMEASURED, SKIPPED, PRUNED, FAILED)
     return order.index(trial.status), trial.time or 0.0
