@@ -4,7 +4,7 @@ around them.
 `plugins = ["numbalite.coverage"]` in coverage.py's configuration loads the plug-in. While coverage.py measures,
 kernels write coverage data as under `numbalite coverage run`. When coverage.py reports, the reporters of this
 module add the kernels' data to those of the Python code. The interface is documented in coverage.py's
-"Plug-in classes"; the Python lines of a file are those of its PythonFileReporter.
+"Plug-in classes"; the Python lines of a file are those of coverage.py's PythonFileReporter.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class ModuleReporter(PythonFileReporter):
         return self._of_python(super().arcs()) | self._arcs.possible
 
     def translate_arcs(self, arcs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-        # The tracer's arcs, and the arcs that an earlier call returned.
+        # `arcs` contains the tracer's arcs, and arcs that an earlier call returned.
         own = {arc for arc in arcs if arc[0] not in self._found.lines}
         return self._of_python(super().translate_arcs(own)) | self._arcs.taken
 

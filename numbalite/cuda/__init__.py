@@ -424,8 +424,8 @@ def _cast_ufunc(dtype):
 
 
 def _masks():
-    """Returns the functions that read and write elements by a mask. These functions are in a higher package
-    than ndarray, whose indexing needs them."""
+    """Returns the functions that read and write elements by a mask. The module masks is in a higher
+    package than ndarray, whose indexing needs the functions."""
     from numbalite.algorithms import masks
 
     return masks

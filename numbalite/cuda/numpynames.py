@@ -40,7 +40,7 @@ _GRIDS = {"mgrid": False, "ogrid": True}
 
 
 class Namespace:
-    """NumPy's functions of a namespace, as `numpys` lists them."""
+    """A namespace of NumPy, such as np.fft, with the functions' versions for device arrays."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = f"numbalite.cuda.{name}"

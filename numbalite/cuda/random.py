@@ -1,7 +1,7 @@
-"""Random numbers: `default_rng` fills arrays (numbalite/random/), and kernels use states of xoroshiro128+.
+"""Generates random numbers: `default_rng` fills arrays (numbalite/random/), and kernels use states of xoroshiro128+.
 
 Kernels call ``xoroshiro128p_uniform_float32(states, i)`` and similar functions in CUDA C++; the
-Python functions of these names only raise an error that explains this. Every state starts 2**64
+Python functions of these names raise an error that names CUDA C++. Every state starts 2**64
 steps after the previous one, so the sequences of threads do not overlap. The sequences are
 numba.cuda's.
 """

@@ -2,8 +2,8 @@
 
 The program is run as Python itself runs a program: as `__main__`, with its own folder first in sys.path and
 its own arguments in sys.argv. Processes that the program starts by multiprocessing's "spawn" or "forkserver"
-run worker.py in place of its main module. These processes import a program of `-m` by its
-module name instead, so it must call install_as_numba().
+run worker.py in place of its main module. Processes of a program run by `-m` import its
+module by name instead, so this module must call install_as_numba().
 """
 
 from __future__ import annotations
