@@ -160,7 +160,7 @@ def _check_shell(shell):
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext numbalite``: the magics %%cuda and %gpu_timeit."""
+    """Implements ``%load_ext numbalite``: adds the magics %%cuda and %gpu_timeit."""
     _check_shell(shell)
     _jupyter_package().load(shell)
 

@@ -1,4 +1,4 @@
-"""The stub of the extension module. tests/layout compares its signatures with the docstrings."""
+"""The stub of the extension module. tests/layout compares the stub's signatures with the docstrings."""
 
 from collections.abc import Callable, Sequence
 from types import EllipsisType

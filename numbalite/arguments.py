@@ -1,4 +1,4 @@
-"""Types of arguments that many functions accept, for annotations; only type checkers import it."""
+"""Types of arguments that many functions accept, for annotations; only type checkers import this module."""
 
 from __future__ import annotations
 

@@ -524,10 +524,10 @@ def main(argv=()):
     for make in WORKS:
         try:
             row, right = run(make, not simulated)
-        except CudaSupportError as error:  # a library that is not there
+        except CudaSupportError as error:  # a missing CUDA library
             row, right = f"{make.__name__[:-5]:<15} left out: {error}", True
             missing += 1
-        except Exception as error:  # the other rows are still printed
+        except Exception as error:  # one failed kernel must not stop the table
             row, right = f"{make.__name__[:-5]:<15} FAILED: {type(error).__name__}: {error}", False
         print(row, flush=True)
         wrong += not right
