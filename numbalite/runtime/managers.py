@@ -187,7 +187,7 @@ NumbaCUDAMemoryManager = _OwnManager
 class _LibraryManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
     """The base class of managers that use the memory pool of another library.
 
-    These managers allocate for the legacy default stream, on which arrays are freed. ``_module`` is
+    The managers allocate for the legacy default stream, on which arrays are freed. ``_module`` is
     imported when the manager is set; the message of an ImportError contains the package to install.
     """
 

@@ -1,4 +1,4 @@
-"""Implements the functions of cuSPARSE with NumPy: the same arguments, with numbers as descriptors. Device
+"""Implements cuSPARSE's functions with NumPy, for cuSPARSE's arguments; descriptors are integers. Device
 memory is read and written as host copies, in the stream's order."""
 
 from __future__ import annotations

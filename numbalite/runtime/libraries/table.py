@@ -154,7 +154,7 @@ class Calls:
         return _core.LibraryValue(number.value or 0, destroyer, kept)
 
     def sizes(self, name: str, *args: Any) -> tuple[int, int]:
-        """Returns the two sizes, of device memory and of host memory, that a function writes."""
+        """Returns the sizes of device memory and of host memory, which a library function writes."""
         pair = (ctypes.c_size_t * 2)()
         first = ctypes.addressof(pair)
         self(name, *args, first, first + ctypes.sizeof(ctypes.c_size_t))
