@@ -25,7 +25,7 @@ class Work(NamedTuple):
     size: str
     launch: object  # runs the kernels and returns without waiting
     result: object  # the result, as a host array
-    expected: object  # the same result from NumPy; may be called several times
+    expected: object  # returns NumPy's result; may be called several times
     rtol: float = 1e-5
     steps: int = 1  # launches per call of `launch` (times are per step)
     numpy_steps: int = 1

@@ -14,7 +14,7 @@ def dtype_of(value: Any) -> np.dtype | None:
 
 
 def require(value: Any, function: str, what: str, *names: str) -> None:
-    """Raises TypeError if a value lacks one of these attributes. `what` is the description of the accepted
+    """Raises TypeError if a value lacks an attribute in `names`. `what` is the description of the accepted
     values, for the message."""
     if isinstance(value, type) or any(getattr(value, name, None) is None for name in names):
         raise TypeError(f"{function} takes {what}, not {short_repr(value)}")
