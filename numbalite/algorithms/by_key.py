@@ -35,7 +35,7 @@ class ReduceByKey(Operation):
     consists of adjacent elements: sort by key first to reduce all elements
     of a key. Keys are numbers; values are numbers or records.
 
-    Calling: ``reduce_by_key(keys, values, out=None, count=None, stream=0)``
+    The call ``reduce_by_key(keys, values, out=None, count=None, stream=0)``
     returns two 1-D arrays: the keys of the runs and their reduced values. The
     call waits for the number of runs. ``out`` is a pair of contiguous device
     arrays that are as long as the input; the results are then views of

@@ -39,8 +39,8 @@ class Histogram(Operation):
 
     Elements are numbers or records.
 
-    Calling: ``histogram(array, weights=None, out=None, stream=0)``. The result
-    is an int64 array of counts. With ``weights``, an array of the same shape,
+    The call ``histogram(array, weights=None, out=None, stream=0)`` returns an
+    int64 array of counts. With ``weights``, an array of the same shape,
     the result is an array of float64 sums. If ``out``, a device array of the
     result's dtype, is passed, the counts are added to ``out``.
 

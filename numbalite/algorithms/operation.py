@@ -182,8 +182,8 @@ class Given:
 
 
 def output_array(operation: Any, out: Any, like: Any, sources: tuple) -> Any:
-    """Returns a 1-D device array with the length and dtype of `like`: `out` if kernels can write to `out`,
-    otherwise a new array. Raises errors about `out`."""
+    """Returns `out` if kernels can write to `out`, otherwise a new 1-D array with the length and dtype of
+    `like`. Raises errors about `out`."""
     if out is None:
         return _core.device_empty((like.size,), like.dtype, "C")
     if not operands.is_on_device(out):

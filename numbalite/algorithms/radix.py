@@ -53,8 +53,8 @@ def sort_rows(
 ) -> None:
     """Sorts each row of n elements stably.
 
-    ``source`` must be contiguous. ``target`` and ``indices`` must be contiguous, too. ``target`` may be the
-    source or None; ``indices`` is an int64 array for the original indices, or None.
+    All arrays must be contiguous. ``target`` receives the sorted elements, and may be the source or None.
+    ``indices`` is an int64 array for the original indices, or None.
     """
     block = _block_of_row(order, n, indices is not None, _core.current_device())
     if block is not None:

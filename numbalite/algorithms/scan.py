@@ -31,13 +31,13 @@ class Scan(Operation):
     need not be commutative: elements are combined in order, always with the
     same grouping, so equal calls return equal bits.
 
-    Calling: ``scan(array, axis=None, out=None, initial=None, exclusive=False,
-    stream=0)``. Elements are numbers or records, and the result has their
-    dtype. Without an axis the elements are scanned in C order, and the result
-    is 1-D. ``initial`` precedes the first element. With ``exclusive=True``,
-    each result excludes its own element, so the first result is ``initial``;
-    ``initial`` has a default for sums and products. ``out`` is a device array,
-    which may be the array itself.
+    Call the scan as ``scan(array, axis=None, out=None, initial=None,
+    exclusive=False, stream=0)``. Elements are numbers or records, and the
+    result has their dtype. Without an axis the elements are scanned in C
+    order, and the result is 1-D. ``initial`` precedes the first element, and
+    has a default for sums and products. With ``exclusive=True``, each result
+    excludes its own element, so the first result is ``initial``. ``out`` is a
+    device array, which may be the array itself.
 
     Parameters
     ----------

@@ -48,8 +48,8 @@ class Select(_Choice):
     The selected elements are in C order. One pass is enough. Elements are
     numbers or records.
 
-    Calling: ``select(array, out=None, count=None, stream=0)``. The result is
-    1-D; the call waits for the number of its elements. ``out`` is a 1-D device
+    The call ``select(array, out=None, count=None, stream=0)`` returns a 1-D
+    array; the call waits for the number of its elements. ``out`` is a 1-D device
     array that is at least as long as the array; the result is then a view of
     ``out``. With ``count``, a device array of one int64 that receives the
     number of elements, the call does not wait, and returns ``out``.
@@ -139,7 +139,7 @@ class Partition(_Choice):
 
     Both parts are in C order.
 
-    Calling: ``partition(array, out=None, count=None, stream=0)`` returns two
+    The call ``partition(array, out=None, count=None, stream=0)`` returns two
     arrays, the two parts of a new array; the call waits for the number of
     elements in the first. ``out`` is a 1-D device array that is at least as
     long as the array; the results are then the two parts of ``out``. With

@@ -37,7 +37,7 @@ class Sort:
     The sort is always stable. Elements are numbers or records; without a
     key, records are compared by their fields.
 
-    Calling: ``sort(array, axis=-1, out=None, stream=0)`` returns a sorted
+    The call ``sort(array, axis=-1, out=None, stream=0)`` returns a sorted
     copy, or ``out``, which may be the array itself; ``axis=None`` sorts all
     elements as a 1-D array. ``sort.argsort(array, axis=-1, stream=0)``
     returns the indices that would sort the array.

@@ -527,7 +527,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
                 "parallel": bool(self._parallel)}  # fmt: skip
 
     def inspect_asm(self, signature: Any = None) -> NoReturn:
-        """Not for functions on the CPU: NotImplementedError."""
+        """Raises NotImplementedError, and refers to inspect_source()."""
         raise NotImplementedError("inspect_source() returns the compiled source")
 
     inspect_sass = inspect_asm

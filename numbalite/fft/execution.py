@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 class Operand:
-    """An array that is prepared for a transform. `owned`: True if the array is a copy that may be
-    overwritten."""
+    """The input of a transform. `owned`: True if the array is a temporary copy that the transform may
+    overwrite."""
 
     def __init__(self, array: DeviceNDArray, owned: bool = False) -> None:
         self.array = array

@@ -241,7 +241,7 @@ def _hermitian_eigenvalues(name, a, UPLO, vectors):
     factors = stack(a, dtype)
     count, n, _ = factors.shape
     if factors.size:
-        # A row-major Hermitian matrix is the conjugate matrix for column-major cuSOLVER, with equal eigenvalues.
+        # cuSOLVER reads a row-major Hermitian matrix as its conjugate, which has the same eigenvalues.
         # NumPy's lower triangle is the upper triangle of the conjugate matrix.
         values, infos = lapack.eigh(factors, side == "L", vectors)
         check(infos, "Eigenvalues did not converge")

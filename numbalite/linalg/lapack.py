@@ -238,7 +238,7 @@ def has_eig() -> bool:
 def eig(stack: DeviceNDArray, vectors: bool) -> tuple[DeviceNDArray, Any, DeviceNDArray]:
     """Returns (complex eigenvalues, eigenvectors as columns, infos) of square matrices, which are overwritten.
 
-    For a conjugate pair of eigenvalues of a real matrix, two columns are the real and the imaginary part.
+    For two conjugate eigenvalues of a real matrix, two columns contain an eigenvector's real and imaginary part.
     """
     count, n, _ = stack.shape
     values = empty_like(stack, (count, n), np.result_type(stack.dtype, np.complex64))

@@ -66,7 +66,7 @@ def _join_pairs(out, values, columns):
 def joined_pairs(values: DeviceNDArray, columns: DeviceNDArray) -> DeviceNDArray:
     """Returns row-major complex eigenvectors from LAPACK's column-major result for real matrices.
 
-    For a conjugate pair of eigenvalues, two neighbouring columns are the real and the imaginary part.
+    For two conjugate eigenvalues, two neighbouring columns contain an eigenvector's real and imaginary part.
     """
     out = empty_like(columns, columns.shape, values.dtype)
     if out.size:

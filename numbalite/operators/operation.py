@@ -79,7 +79,7 @@ class Operation:
 
 
 def refuse_other(ufunc: Any, on_device: type, function: str, made_by: str) -> None:
-    """Raises TypeError for objects that the decorator `made_by` has not returned."""
+    """Raises TypeError unless `ufunc` is a ufunc, on the CPU or on the device, that numbalite created."""
     is_made = isinstance(ufunc, np.ufunc) and _core.ufunc_owner(ufunc) is not None
     if not (is_made or isinstance(ufunc, on_device)):
         raise TypeError(f"{function} takes a ufunc of {made_by}, not {short_repr(ufunc)}")

@@ -212,7 +212,7 @@ class Time(Scalar):
 
 
 class Empty(Type):
-    """The type of an argument without data: None, or a dtype, which C++ code uses as a type name.
+    """The type of an argument without data, either None, or a dtype, which C++ code uses as a type name.
     ``dtype``: the type, or None."""
 
     __slots__ = ("dtype",)

@@ -1,4 +1,4 @@
-"""Lists libdevice's functions for kernels with Python bodies: ``libdevice.rsqrtf(x)``.
+"""Lists libdevice's functions, such as ``libdevice.rsqrtf(x)``, for kernels with Python bodies.
 
 Parameters and results are those of NVIDIA's libdevice. Values that a libdevice function writes through
 pointers are returned, several values as a tuple, as in ``s, c = libdevice.sincos(x)``. CUDA C++ has all of
