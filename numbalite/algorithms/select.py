@@ -49,10 +49,10 @@ class Select(_Choice):
     numbers or records.
 
     The call ``select(array, out=None, count=None, stream=0)`` returns a 1-D
-    array; the call waits for the number of its elements. ``out`` is a 1-D device
-    array that is at least as long as the array; the result is then a view of
-    ``out``. With ``count``, a device array of one int64 that receives the
-    number of elements, the call does not wait, and returns ``out``.
+    array; the call waits for the number of its elements. ``out`` is a 1-D
+    device array that is at least as long as the array; the result is then a
+    view of ``out``. With ``count``, a device array of one int64 that receives
+    the number of elements, the call does not wait, and returns ``out``.
 
     ``cuda.select(conditions, choices, default=0)``, with a list as first
     argument, is NumPy's function.
