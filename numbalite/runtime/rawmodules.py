@@ -47,8 +47,8 @@ class CudaPythonModule:
 
         With a signature ("void(float32, int32[:])"; arrays are plain pointers to C-contiguous elements) the
         kernel can be launched: `function[grid, block](*args)`. A signature that does not match the kernel
-        raises a RuntimeError. Drivers before CUDA 13.2 are queried for each parameter until a query
-        fails, which counts the parameters; compute-sanitizer reports the failed query.
+        raises a RuntimeError. To count the parameters, drivers before CUDA 13.2 are queried for the
+        parameter after the signature's last one: compute-sanitizer reports the failure of this query.
         """
         return CudaPythonFunction(self, name, signature)
 
