@@ -112,7 +112,7 @@ class KernelError(NumbaliteError, RuntimeError):
     """
 
     kind: str | None = None
-    """The check that found the error ("memory", "race", ...: those of ``cuda.checks``), or "assert"."""
+    """The check for errors of this type ("memory", "race", ...: those of ``cuda.checks``), or "assert"."""
     kernel: str | None = None
     block: tuple[int, int, int] | None = None
     thread: tuple[int, int, int] | None = None

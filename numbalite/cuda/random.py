@@ -124,7 +124,7 @@ def init_xoroshiro128p_states(
     Raises
     ------
     TypeError
-        ``states`` is not a 1-D device array of ``xoroshiro128p_dtype``.
+        ``states`` is not a 1-D array of ``xoroshiro128p_dtype``.
     ValueError
         ``subsequence_start`` is negative.
     """

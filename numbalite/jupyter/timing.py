@@ -30,7 +30,7 @@ class GpuTiming:
     """The result of %gpu_timeit; times in seconds for one run of the statement.
 
     ``times`` has one entry for each measurement; ``median``, ``best`` and ``worst`` summarize ``times``;
-    ``loops`` runs make a measurement; ``launches`` are the kernels that one run of the statement launches.
+    ``loops`` runs make a measurement; ``launches`` is the number of kernels that one run launches.
     ``host`` is the time that the host needs to enqueue one run. ``bytes`` is the value of the option -b,
     ``bandwidth`` the bytes per second at the median, or None. ``simulated`` is True if the times are those of
     a CPU; ``stoppable`` is True if kernels are compiled with ``stoppable=True`` by default.

@@ -29,7 +29,7 @@ def traced(function: Function, direct: Callable[..., Any] | None = None) -> Func
 
     The operations must depend only on shapes, strides, dtypes and the other arguments. Calls are not traced
     if they wait for the device, read an element or warn, or if another argument is not a number, string,
-    dtype, or a tuple, list or slice of these. A function whose operations depend on other data must call
+    dtype, or a tuple, list or slice of these. A function whose operations depend on other state must call
     _core.invalidate_trace().
 
     A replay runs on the stream of its arrays. Device work other than launches, ufuncs and array operations must be
