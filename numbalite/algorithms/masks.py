@@ -26,7 +26,7 @@ def flags(condition: Any) -> Any:
 def select_by_mask(array: DeviceNDArray, mask: Any, stream: Any = 0) -> DeviceNDArray:
     """Returns the elements that the mask selects, in C order; waits for their number."""
     with on_device_of(array):
-        mask = _on_device_of(mask, array)
+        mask = _mask_on_device(mask, array)
         count = int(np.count_nonzero(mask))
         out = _core.device_empty((count,), array.dtype, "C")
         source = array if operands.is_aligned(array) else array.copy(stream=stream)
@@ -54,7 +54,7 @@ def assign(
     with on_device_of(array):
         stream = stream or array.stream
         mask, values = (
-            _copy_if_overlapping(_on_device_of(mask, array), array, stream),
+            _copy_if_overlapping(_mask_on_device(mask, array), array, stream),
             _copy_if_overlapping(values, array, stream),
         )
         if not values.is_c_contiguous():
@@ -73,7 +73,7 @@ def _copy_if_overlapping(other, array, stream):
     return other.copy(stream=stream) if assignment.may_overlap(other, array) else other
 
 
-def _on_device_of(mask, array):
+def _mask_on_device(mask, array):
     return (
         mask
         if mask.device == array.device

@@ -39,7 +39,7 @@ def take(source: Any, index: Any, sizes: tuple, m: int, apart: bool, stream: Any
             ],
             inner * (source.dtype.itemsize // size),
         )
-        parts = [_bytes_as(a, part) for a in (out, source)]
+        parts = [_flat_view(a, part) for a in (out, source)]
         launch(
             f"nl_random_take<{word}>", outer * m * wide, stream,
             *parts, index, outer, n, m, wide, int(apart),
@@ -47,6 +47,6 @@ def take(source: Any, index: Any, sizes: tuple, m: int, apart: bool, stream: Any
     return out
 
 
-def _bytes_as(array, dtype):
+def _flat_view(array, dtype):
     """Returns the bytes of a contiguous array as a 1-D array of another dtype."""
     return array._view((array.nbytes // dtype.itemsize,), (dtype.itemsize,), dtype)

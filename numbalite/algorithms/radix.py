@@ -69,7 +69,7 @@ def sort_rows(
 def _sort_short_rows(order, source, target, indices, rows, n, stream):
     width = 1 << max(1, (n - 1).bit_length())
     together = 1 if width >= _TOGETHER else min(_TOGETHER // width, rows)
-    log = _log_each(order, rows, width)
+    log = _log_elements(order, rows, width)
     threads = -(-together * width // (32 << log)) * 32
     entries = threads << log
     shared = (entries + entries // 16) * order.entry
@@ -103,7 +103,7 @@ def _row_kernel(order, threads, items, blocks, has_places, device):
     return kernel("row_radix", name), threads, shared
 
 
-def _log_each(order, rows, width):
+def _log_elements(order, rows, width):
     """Returns the base-2 logarithm of the number of elements per thread for short rows. More elements per thread
     need fewer passes, but small inputs then use too few threads. Measured on an H200."""
     most = 3 if order.entry <= _SMALL_ENTRY else 2
@@ -114,7 +114,7 @@ def _radix_sort(order, source, target, indices, rows, n, stream):
     passes = order.digits
     count = _COUNTS[n >= _WIDE_COUNTS]
     if order.itemsize == 1 and indices is None:
-        _write_counted(order, source, target, rows, n, count, stream)
+        _sort_by_counting(order, source, target, rows, n, count, stream)
         return
     if target is source and passes % 2:  # the first pass would overwrite its own input
         source = source.copy(stream=stream)
@@ -153,7 +153,7 @@ def _counted(order, source, rows, n, count, stream):
     return work
 
 
-def _write_counted(order, source, target, rows, n, count, stream):
+def _sort_by_counting(order, source, target, rows, n, count, stream):
     """Sorts elements of one byte by counting each of the 256 values (cuda_src/numbalite/counting_sort.cuh)."""
     work = _counted(order, source, rows, n, count, stream)
     blocks = min(-(-n // (_WRITE_THREADS * 16)), max(1, _WRITE_BLOCKS // rows))
@@ -200,13 +200,13 @@ def _tile_shape(size, value_size, device):
 def _count_digits(order, source, rows, n, count, work, stream):
     """Counts how often each value of each digit occurs in each row; adds the counts to `work`."""
     is_many = rows * n >= _MANY
-    one, threads, shared, many = _counter(order, count, is_many, _core.current_device())
+    one, threads, shared, many = _count_kernel(order, count, is_many, _core.current_device())
     blocks = min(-(-n // (8 * threads)), max(1, many // rows))
     one[rows * blocks, threads, stream, shared](source, n, blocks, order.flip, work)
 
 
 @functools.lru_cache(256)
-def _counter(order, count, is_many, device):
+def _count_kernel(order, count, is_many, device):
     """Returns (kernel that counts digits, its threads, bytes of shared memory, maximum number of
     blocks)"""
     threads, room, most, many = _COUNTING_MANY if is_many else _COUNTING

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
-class _Choice(Operation):
+class _SelectOrPartition(Operation):
     parameters = "x"
     way: str
 
@@ -42,7 +42,7 @@ class _Choice(Operation):
         return given, written if out is None else operands.device_view(out)[: x.size], found
 
 
-class Select(_Choice):
+class Select(_SelectOrPartition):
     """Selects the elements of an array for which a function of ``x`` is true.
 
     The selected elements are in C order. One pass is enough. Elements are
@@ -134,7 +134,7 @@ if TYPE_CHECKING:  # the result of calling the class without an operation is a d
     def select(*args: Any, **kwargs: Any) -> Any: ...
 
 
-class Partition(_Choice):
+class Partition(_SelectOrPartition):
     """Separates the elements for which a function of ``x`` is true.
 
     Both parts are in C order.

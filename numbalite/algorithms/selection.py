@@ -87,7 +87,7 @@ def run(
         count.fill(0, stream=stream)
         return
     loops = loops or by_mask()
-    schedule, plan, wide = _plan(what, array, mask, out, steps)
+    schedule, plan, wide = _schedule_and_plan(what, array, mask, out, steps)
     dtype, statuses = array.dtype, out
     if schedule.parts > 1 and what != "cover":
         words = 2 * (1 + 2 * plans.status_count(1, schedule.parts))
@@ -111,7 +111,7 @@ def _is_packed_input(what, array, mask):
     return what in ("values", "indices", "spread") and regular and aligned
 
 
-def _plan(what, array, mask, out, steps):
+def _schedule_and_plan(what, array, mask, out, steps):
     """Returns (schedule, plan struct of the kernel, whether the plan struct has the larger capacity)"""
     masks = (0,) * array.ndim if mask is None else mask.strides
     apart = steps[1] if steps else 0

@@ -136,7 +136,7 @@ class Sort:
                 self._kernels_for(x.dtype).sort(rows, made, None, x.size // n, n, stream)
                 assign.copy(sorting.axis_back(made, axis, stream), target, stream)
             elif x.size:
-                made = sorting.take_along(x, self._indices(x, axis, stream), axis, stream)
+                made = sorting.take_along(x, self._argsort_indices(x, axis, stream), axis, stream)
                 assign.copy(made, target, stream)
             return given.finish(out, target)
 
@@ -151,9 +151,9 @@ class Sort:
         given = Given(array, self, stream)
         with given.device:
             x, axis = sorting.axis_of(given.array, axis)
-            return given.result(self._indices(x, axis, stream))
+            return given.result(self._argsort_indices(x, axis, stream))
 
-    def _indices(self, x, axis, stream):
+    def _argsort_indices(self, x, axis, stream):
         if self.function is None:
             return sorting.argsort(x, axis, self._descending, stream=stream)
         if not self._compares:
@@ -283,9 +283,9 @@ def topk(
         return given.result(values), given.result(indices)
 
 
-class _Named:
+class _FunctionName:
     def __init__(self, called: str) -> None:
         self.called = called
 
 
-_TOPK = _Named("cuda.topk")
+_TOPK = _FunctionName("cuda.topk")
