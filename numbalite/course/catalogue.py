@@ -36,7 +36,7 @@ def load(module) -> list:
     Raises ImportError if there is no such module, ValueError: it defines no exercise. What it raises itself
     passes.
     """
-    name = _import(module)
+    name = _import_module(module)
     found = [
         exercise
         for exercise, kind in EXERCISES.items()
@@ -49,7 +49,7 @@ def load(module) -> list:
     return found
 
 
-def _import(module):
+def _import_module(module):
     """Imports a module, and returns its name. A file becomes a module with the name that ``import`` would
     use."""
     if not str(module).endswith(".py"):

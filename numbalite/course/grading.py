@@ -90,7 +90,7 @@ class Grader:
             return
         while True:
             self.close()
-            self._child = child = _Child({**self._task, "skipped": self._skipped}, self._folder)
+            self._child = child = _FileChild({**self._task, "skipped": self._skipped}, self._folder)
             piece = None
             try:
                 limit = timeouts.CELL_LIMIT + 4 * timeouts.GRACE
@@ -103,7 +103,7 @@ class Grader:
                 self._skipped[piece] = str(ended)
 
 
-class _Child(Process):
+class _FileChild(Process):
     """The process of a file, and its referee."""
 
     def __init__(self, task, folder):
@@ -123,15 +123,15 @@ class _Child(Process):
 
     def judged(self, name, is_reference, speed):
         """Returns the arguments of Result. Raises Ended if a process has ended."""
-        has_referee = self._refereed({"begin": name})
+        has_referee = self._query_referee({"begin": name})
         self.send({"name": name, "reference": is_reference, "has_referee": has_referee})
         said, _ = self.receive(JUDGING_LIMIT)
         speed = speed and not is_reference
-        if said["passed"] and has_referee and not self._refereed({"passed": speed}):
+        if said["passed"] and has_referee and not self._query_referee({"passed": speed}):
             said = {"passed": False, "text": f"{name}: not passed\n  {_FORGED}"}
         return said
 
-    def _refereed(self, question):
+    def _query_referee(self, question):
         try:
             send(self.referee, question)
             return receive(self.referee)[0]
@@ -175,7 +175,7 @@ def serve():
             return
         name, answers, speed = asked["name"], learner, task["speed"]
         if asked["reference"]:
-            answers, speed = _References(), False
+            answers, speed = _ReferenceAnswers(), False
         answer, is_usable = _result(answers, name, speed, referee if asked["has_referee"] else None)
         send(pipe, answer)
         if not is_usable:
@@ -200,7 +200,7 @@ def _result(learner, name, speed, referee):
     return said, verdict.passed or verdict.simulated or _is_gpu_usable(verdict)
 
 
-class _References:
+class _ReferenceAnswers:
     """Returns the reference solution of each exercise as the answer."""
 
     def answer(self, name):

@@ -168,13 +168,13 @@ class _Judge:
         verdict = Verdict(
             self.exercise.name, passed, reason,
             case=case, notes=self.notes, work=self.work, times=self.times,
-            warnings=[_warning(slip) for slip in dict.fromkeys([*slips, *_slips_of(self.solution)])],
+            warnings=[_warning_text(slip) for slip in dict.fromkeys([*slips, *_kernel_slips(self.solution)])],
         )  # fmt: skip
         verdict.simulated = self.simulated
         return verdict
 
     def _examine(self, speed):
-        self._check_kind()
+        self._check_answer_kind()
         self._check_results()
         self._check_mistakes()
         self._check_properties()
@@ -185,7 +185,7 @@ class _Judge:
 
     # --- what was handed in
 
-    def _check_kind(self):
+    def _check_answer_kind(self):
         from numbalite.judge.fresh import kind_of
 
         solution, wants = self.solution, self.exercise.wants
@@ -220,7 +220,7 @@ class _Judge:
                 raise (
                     failed
                     if failed.is_endless
-                    else self._with_cause(self._smallest(right, n, failed))
+                    else self._failure_with_cause(self._smallest_failure(right, n, failed))
                 )
             right = n
         problem = self._guarded(lambda: self.exercise.further(self.solution, self._run))
@@ -241,15 +241,15 @@ class _Judge:
             self.solution = loaded_anew(self.solution)
             drawn = self.referee.draw(n)
             arguments = Arguments(self.exercise, drawn.data, margin)
-            self._attempt(arguments, drawn)
+            self._compare_call(arguments, drawn)
             other = self.referee.draw(n)
             arguments.fill(other.data)
             try:
-                self._attempt(arguments, other)
+                self._compare_call(arguments, other)
             except Failed as failed:
                 if failed.wrong_results:
                     # Also wrong in new arrays: the first data had correct results by chance.
-                    self._attempt(Arguments(self.exercise, other.data, margin), other)
+                    self._compare_call(Arguments(self.exercise, other.data, margin), other)
                     failed.reason = (
                         "The first call was right; a second one, on the same arrays with other data "
                         f"in them, was not. In new arrays the same data gives the right result, so the "
@@ -260,7 +260,7 @@ class _Judge:
             return explain(error)
         return None
 
-    def _smallest(self, right, wrong, failed):
+    def _smallest_failure(self, right, wrong, failed):
         """Returns the failure at the smallest failing size between a size that passes and a size that
         fails."""
         while wrong - right > 1:
@@ -272,7 +272,7 @@ class _Judge:
                 wrong, failed = middle, found
         return failed
 
-    def _attempt(self, arguments, drawn):
+    def _compare_call(self, arguments, drawn):
         """Compares one call with the expected results."""
         from numbalite import cuda
 
@@ -305,7 +305,7 @@ class _Judge:
             if note not in self.notes:
                 self.notes.append(note)
 
-    def _with_cause(self, failed):
+    def _failure_with_cause(self, failed):
         """Returns a failure for wrong results, with the mistake that cuda.checks finds, which may be the
         reason."""
         if failed.wrong_results:
@@ -606,7 +606,7 @@ def _kind_of_solution(solution):
     return f"{'an' if noun[0] in 'aeio' else 'a'} {noun}"
 
 
-def _slips_of(solution):
+def _kernel_slips(solution):
     """Yields the warnings about probable mistakes in the kernels that a function calls by a global name, also
     in kernels compiled before."""
     from numbalite.kernels.compiled import Compiled
@@ -624,7 +624,7 @@ def _slips_of(solution):
                     yield from image.slips
 
 
-def _warning(slip):
+def _warning_text(slip):
     """Returns a warning about the answer, as text."""
     shown = "".join(f"\n    {row}" for row in slip.shown.split("\n")) if slip.shown else ""
     return f"Warning, {label_of(slip.file)}, line {slip.line}: {slip.text}{shown}"

@@ -96,7 +96,7 @@ class Learner:
         try:
             for number, piece in enumerate(self.pieces):
                 if number in self._skipped:
-                    self._problems.append(f"{_title(piece)}\n    {self._skipped[number]}")
+                    self._problems.append(f"{_section_title(piece)}\n    {self._skipped[number]}")
                     continue
                 if self._begins is not None:
                     self._begins(number)
@@ -144,7 +144,7 @@ def _defined_and_assessed(text):
     """Returns the names that a section defines at its top level, and the exercises that the section passes to
     assess, in order."""
     try:
-        tree = linemap.parse_source(_without_magic(text))
+        tree = linemap.parse_source(_comment_out_magic(text))
     except SyntaxError:
         return set(), re.findall(r'\bassess\(\s*["\'](\w+)["\']', text)
     assessed = []
@@ -165,7 +165,7 @@ def _defined_and_assessed(text):
 # --- running ---------------------------------------------------------------------------------------------
 
 
-def _without_magic(text):
+def _comment_out_magic(text):
     """Turns IPython's magic commands into comments; the lines keep their numbers."""
     return re.sub(r"^(\s*)(?=[%!])", r"\1pass  # ", text, flags=re.M)
 
@@ -179,13 +179,13 @@ def _exception_of(run, piece):
     from numbalite.course import timeouts
 
     try:
-        with timeouts.time_limit(timeouts.CELL_LIMIT, _title(piece)):
+        with timeouts.time_limit(timeouts.CELL_LIMIT, _section_title(piece)):
             return run(piece)
     except timeouts.Endless as error:
         return error
 
 
-def _title(piece):
+def _section_title(piece):
     """Returns the title of a cell; for a program, the file and the line at which the section begins."""
     if piece.place.startswith("<"):
         return piece.place.strip("<>")
@@ -194,7 +194,7 @@ def _title(piece):
 
 def _python_runner(names):
     def run(piece):
-        text = _without_magic(piece.text)
+        text = _comment_out_magic(piece.text)
         if piece.place.startswith("<"):
             lines = text.splitlines(keepends=True)
             linecache.cache[piece.place] = (len(text), None, lines, piece.place)
@@ -227,5 +227,5 @@ def _ipython_runner(names):
 def _error_message(piece, error):
     from .mistakes import line_of
 
-    where = line_of(error) or _title(piece)
+    where = line_of(error) or _section_title(piece)
     return f"{type(error).__name__} at {where}\n    {error}"

@@ -104,10 +104,10 @@ class Marks:
             + f"<td>{self.passed(learner)}</td><td>{self.points(learner)}</td></tr>\n"
             for learner, row in self._rows(_SHORT)
         )
-        sheets = "".join(map(self._sheet, self.learners))
+        sheets = "".join(map(self._learner_html, self.learners))
         return _PAGE.format(head=head, rows=rows, sheets=sheets)
 
-    def _sheet(self, learner):
+    def _learner_html(self, learner):
         parts = "".join(
             f'<h3 class="{_SHORT[mark.outcome]}">{html.escape(mark.exercise)}: {mark.outcome}</h3>'
             f"<pre>{html.escape(mark.text)}</pre>\n"

@@ -72,7 +72,7 @@ class Referee:
         drawn = self._drawn[key]
         exercise, given = self.exercise, pickle.loads(drawn.data)
         if by_reference and exercise.expected(*exercise.make(self._rng, 1)) is not None:
-            expected = self._by_reference(drawn)
+            expected = self._reference_results(drawn)
         else:
             expected = exercise.expected(*given)
         if expected is None:
@@ -96,7 +96,7 @@ class Referee:
             return False
         return not speed or exercise.large is None or any(self.right[n] > 1 for n in exercise.large)
 
-    def _by_reference(self, drawn):
+    def _reference_results(self, drawn):
         if self._reference is None:
             self._reference = self.exercise.reference()
         arguments = Arguments(self.exercise, drawn.data, 0)
@@ -176,7 +176,7 @@ def serve():
             try:
                 message, arrays = receive(pipe)
                 if pipe is learner:
-                    _answer(pipe, referee, message, arrays)
+                    _answer_message(pipe, referee, message, arrays)
                 elif "begin" in message:
                     referee = None
                     with contextlib.suppress(KeyError):
@@ -193,7 +193,7 @@ def serve():
                 pipe.close()
 
 
-def _answer(pipe, referee, message, got):
+def _answer_message(pipe, referee, message, got):
     """Answers the learner's process. Messages from the learner's process may have any content."""
     if "draw" in message:
         drawn = referee.draw(message["draw"])

@@ -9,7 +9,7 @@ from numbalite.types.tolerance import Tolerance
 from .assessment import Assessment, drawn, exercise, plural, stretched
 
 
-class _Ufunc(Assessment):
+class _UfuncExercise(Assessment):
     """Exercise: a ufunc of float32 arrays, called with device arrays."""
 
     section = 1
@@ -20,7 +20,7 @@ class _Ufunc(Assessment):
 
 
 @exercise
-class ZeroSuppress(_Ufunc):
+class ZeroSuppress(_UfuncExercise):
     """Samples below a threshold become zero."""
 
     name = "zero_suppress"
@@ -49,7 +49,7 @@ class ZeroSuppress(_Ufunc):
 
 
 @exercise
-class Magnitude(_Ufunc):
+class Magnitude(_UfuncExercise):
     """Exercise: the brightness of stars in magnitudes, from the measured light; NaN for no light."""
 
     name = "magnitude"
@@ -86,7 +86,7 @@ class Magnitude(_Ufunc):
 
 
 @exercise
-class GreatCircle(_Ufunc):
+class GreatCircle(_UfuncExercise):
     """Exercise: the distance of two points on the Earth, in kilometres, with a device function."""
 
     name = "great_circle"
@@ -135,7 +135,7 @@ class GreatCircle(_Ufunc):
 
 
 @exercise
-class Normalized(_Ufunc):
+class Normalized(_UfuncExercise):
     """Exercise: each vector along the last axis, divided by its length, by a generalized ufunc (n)->(n)."""
 
     name = "normalized"

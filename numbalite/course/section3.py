@@ -34,7 +34,7 @@ NO_CONFLICTS = Limit(
 )
 
 
-class _Shared(Assessment):
+class _SharedTileExercise(Assessment):
     """Exercise base: a kernel whose blocks work on a tile in shared memory."""
 
     section = 3
@@ -55,7 +55,7 @@ class _Shared(Assessment):
         )
 
 
-def _widths(n):
+def _column_count(n):
     """Returns a number of columns for a matrix with n rows: sometimes more, sometimes fewer than rows; equal
     to the rows for a large matrix."""
     if n > 1000:
@@ -64,7 +64,7 @@ def _widths(n):
 
 
 @exercise
-class Rotate(_Shared):
+class Rotate(_SharedTileExercise):
     """Exercise: a picture rotated by 90 degrees to the right; neighbouring threads read and write
     neighbouring elements of rows."""
 
@@ -82,14 +82,14 @@ class Rotate(_Shared):
     hint = "Do neighbouring threads write to neighbouring places, and read from different banks?"
 
     def make(self, rng, n):
-        a = rng.random((n, _widths(n)), np.float32)
+        a = rng.random((n, _column_count(n)), np.float32)
         return a, unwritten(a.shape[::-1], np.float32)
 
     def expected(self, a, out):
         return np.rot90(a, -1).copy()
 
     def said(self, n):
-        return f"{plural(n, 'row')} of {_widths(n):,}"
+        return f"{plural(n, 'row')} of {_column_count(n):,}"
 
     def call(self, solution, a, out):
         rows, columns = a.shape
@@ -114,7 +114,7 @@ class Rotate(_Shared):
         return rotate
 
 
-class _Products(_Shared):
+class _RowProducts(_SharedTileExercise):
     """Exercise: the products of the n rows of one matrix and the rows of another, by tiles of 16 by 16."""
 
     sizes = (1, 2, 3, 15, 16, 17, 33, 50)
@@ -127,7 +127,7 @@ class _Products(_Shared):
 
     def others(self, n):
         """Returns (rows of the other matrix, columns of both matrices)"""
-        return n if n > 1000 else max(1, n // 2), _widths(n)
+        return n if n > 1000 else max(1, n // 2), _column_count(n)
 
     def said(self, n):
         rows, inner = self.others(n)
@@ -135,7 +135,7 @@ class _Products(_Shared):
 
 
 @exercise
-class AllPairs(_Products):
+class AllPairs(_RowProducts):
     """Exercise: c[i, j] is the product of row i of a and row j of b, by tiles of 16 by 16 in shared
     memory."""
 
@@ -185,7 +185,7 @@ class AllPairs(_Products):
 
 
 @exercise
-class Smooth(_Shared):
+class Smooth(_SharedTileExercise):
     """Exercise: out[i] is the mean of the nine values around x[i]; a tile has a halo of four elements on both
     sides."""
 
@@ -232,7 +232,7 @@ class Smooth(_Shared):
 
 
 @exercise
-class Dot(_Shared):
+class Dot(_SharedTileExercise):
     """Exercise: add the sum of all products to out[0]; each block adds up its own products first."""
 
     name = "dot"
@@ -336,7 +336,7 @@ class Wave(Assessment):
     hint = "Is anything made or copied in every step? Do neighbouring threads read along a row?"
 
     def make(self, rng, n):
-        before, now = rng.uniform(-1, 1, (2, n, _widths(n))).astype(np.float32)
+        before, now = rng.uniform(-1, 1, (2, n, _column_count(n))).astype(np.float32)
         return before, now, (100 if n >= 1000 else 6 if n == self.counted else 1 + n % 5)
 
     def expected(self, before, now, steps):
@@ -351,7 +351,7 @@ class Wave(Assessment):
         return Tolerance(1e-4, 1e-4)
 
     def said(self, n):
-        return f"a membrane of {n:,} x {_widths(n):,} points"
+        return f"a membrane of {n:,} x {_column_count(n):,} points"
 
     def reference(self):
         from numbalite import cuda
@@ -385,7 +385,7 @@ class Wave(Assessment):
 
 
 @exercise
-class BestMatch(_Products):
+class BestMatch(_RowProducts):
     """Assessment of the third section: the largest product of each row of b with a row of a."""
 
     name = "best_match"

@@ -53,12 +53,12 @@ def check(name, answer, run, expected, *, checks=False, terms=1) -> Verdict:
     """
     from . import judging
 
-    verdict = _verdict(name, answer, run, expected, checks, terms)
+    verdict = _answer_verdict(name, answer, run, expected, checks, terms)
     judging.verdicts.append(verdict)
     return verdict.show()
 
 
-def _verdict(name, answer, run, expected, checks, terms):
+def _answer_verdict(name, answer, run, expected, checks, terms):
     try:
         answers = answer if isinstance(answer, tuple) else (answer,)
         if any(map(is_unfilled, answers)):

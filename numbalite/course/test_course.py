@@ -68,7 +68,7 @@ def _files(path):
     found = [
         file
         for file in sorted(top.rglob("*"))
-        if file.suffix in {".ipynb", ".py"} and not _is_aside(file.relative_to(top))
+        if file.suffix in {".ipynb", ".py"} and not _is_hidden_path(file.relative_to(top))
     ]
     if not found:
         raise pytest.UsageError(
@@ -77,7 +77,7 @@ def _files(path):
     return [(str(file.relative_to(top).with_suffix("")), file) for file in found]
 
 
-def _is_aside(path):
+def _is_hidden_path(path):
     return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
 

@@ -67,7 +67,7 @@ def timed(f, *args, repeat=7, **kw) -> float:
     from numbalite.judge.fresh import is_on_device
 
     left_there = is_on_device(f(*args, **kw))
-    measure = _by_events if left_there and not simulated() else _by_clock
+    measure = _time_by_events if left_there and not simulated() else _time_by_clock
     cuda.synchronize()
     begin = time.perf_counter()
     first = measure(f, args, kw, 1)
@@ -78,7 +78,7 @@ def timed(f, *args, repeat=7, **kw) -> float:
     return statistics.median(times)
 
 
-def _by_clock(f, args, kw, calls):
+def _time_by_clock(f, args, kw, calls):
     from numbalite import cuda
 
     start = time.perf_counter()
@@ -88,7 +88,7 @@ def _by_clock(f, args, kw, calls):
     return (time.perf_counter() - start) / calls
 
 
-def _by_events(f, args, kw, calls):
+def _time_by_events(f, args, kw, calls):
     from numbalite import cuda
 
     start, end = cuda.event(), cuda.event()

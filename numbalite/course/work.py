@@ -95,7 +95,7 @@ class Counter:
             found.append(Copying(f"{label_of(file)}, line {line}: {text}", tuple(sizes), arrays))
         return found
 
-    def _trace(self, frame, event, argument):
+    def _trace_line(self, frame, event, argument):
         """Called for each line outside of numbalite and NumPy: copies since the last call belong to the
         previous line."""
         from numbalite import _core
@@ -112,7 +112,7 @@ class Counter:
             self._at = None
         else:
             self._at, self._line = frame, frame.f_lineno
-        return self._trace
+        return self._trace_line
 
     def _note(self, sizes):
         if not any(sizes):
@@ -128,7 +128,7 @@ class Counter:
                 entry[2][name] = plain_array(value)
 
     @contextmanager
-    def _noting_empty(self):
+    def _count_empty_arrays(self):
         """During the `with` block, counts the bytes of the arrays that the solution creates by numpy.empty
         and numpy.empty_like."""
         originals = {name: getattr(np, name) for name in ("empty", "empty_like")}
@@ -166,8 +166,8 @@ class Counter:
         _core.trace(True)
         tracer = sys.gettrace()
         try:
-            with self._noting_empty():
-                sys.settrace(self._trace)
+            with self._count_empty_arrays():
+                sys.settrace(self._trace_line)
                 try:
                     yield self
                 finally:
