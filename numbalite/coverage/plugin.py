@@ -40,7 +40,7 @@ class KernelPlugin(CoveragePlugin):
     def configure(self, configuration: Any) -> None:
         """coverage.py calls this method at its start. Only coverage.py's tracer in C calls plug-ins."""
         self._configuration = configuration
-        self._has_new_data = self._is_run_without_append() or not self._has_data()
+        self._has_new_data = self._is_run_without_append() or not self._has_coverage_data()
         if configuration.get_option("run:core") is None:
             configuration.set_option("run:core", "ctrace")
 
@@ -63,14 +63,14 @@ class KernelPlugin(CoveragePlugin):
         if self._has_new_data:
             data.clear(config.COVERAGE)
 
-    def _has_data(self):
+    def _has_coverage_data(self):
         """Returns whether data of coverage.py itself exist. pytest-cov erases the data before a run,
         unless it appends."""
         return bool(glob.glob(glob.escape(self._configuration.get_option("run:data_file")) + "*"))
 
     def _is_run_without_append(self):
         """Returns whether `coverage run` will erase its old data. The first new data triggers the erasure,
-        which is too late for `_has_data`."""
+        which is too late for `_has_coverage_data`."""
         is_run = "coverage" in sys.argv[0] and sys.argv[1:2] == ["run"]
         keeps = {"-a", "--append"} & set(sys.argv) or self._configuration.get_option("run:parallel")
         return is_run and not keeps
@@ -173,16 +173,16 @@ class ModuleReporter(PythonFileReporter):
     def translate_lines(self, lines: Iterable[int]) -> set[int]:
         return super().translate_lines(lines) | set(self._found.executed)
 
-    def _of_python(self, arcs):
+    def _python_arcs(self, arcs):
         return {arc for arc in arcs if abs(arc[0]) not in self._found.lines}
 
     def arcs(self) -> set[tuple[int, int]]:
-        return self._of_python(super().arcs()) | self._arcs.possible
+        return self._python_arcs(super().arcs()) | self._arcs.possible
 
     def translate_arcs(self, arcs: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
         # `arcs` contains the tracer's arcs, and arcs that an earlier call returned.
         own = {arc for arc in arcs if arc[0] not in self._found.lines}
-        return self._of_python(super().translate_arcs(own)) | self._arcs.taken
+        return self._python_arcs(super().translate_arcs(own)) | self._arcs.taken
 
     def exit_counts(self) -> dict[int, int]:
         counts = super().exit_counts()
