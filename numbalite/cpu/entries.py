@@ -36,7 +36,7 @@ def function_source(function, lists) -> tuple[Builder, list, list]:
     namespace, returned = _add(builder, function, lists)
     builder.ahead.append('#include "host/function.h"\n')
     for index, args in enumerate(lists):
-        builder.write_generated(_entry(function, namespace, index, args, returned[index]))
+        builder.write_generated(_entry_source(function, namespace, index, args, returned[index]))
     return builder, [f"nl_function_{i}" for i in range(len(lists))], returned
 
 
@@ -52,7 +52,7 @@ def _add(builder, function, lists):
     return namespace, returned
 
 
-def _entry(function, namespace, index, args, returned=None):
+def _entry_source(function, namespace, index, args, returned=None):
     members = "".join(f" {t.cxx} p{i};" for i, t in enumerate(args))
     values = ", ".join(f"nl_b.p{i}" for i in range(len(args)))
     call = element.call_text(function, namespace, values)

@@ -223,7 +223,7 @@ def jit(
         what, source = None, what
     listed = what if what is not None and signatures.is_signature(what) else None
     if isinstance(what, str):
-        _check_given(what)
+        _check_signature_text(what)
     if source is None and (name is not None or args is not None):
         raise TypeError("jit: name= and args= require source=; a function has its own")
 
@@ -257,7 +257,7 @@ def jit(
 njit = jit
 
 
-def _check_given(text):
+def _check_signature_text(text):
     if ";" in text or "{" in text:
         raise SignatureError(
             "the first argument of jit is a signature; the body of a function stands in it:\n"
@@ -385,7 +385,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         self.__doc__ = function.definition.doc
         names = function.definition.parameters if is_body else None
         if names is None and count is not None:
-            names = _names_in(function, count)
+            names = _names_of_overloads(function, count)
         self._parameter_names = names
         super().__init__(
             self.__name__,
@@ -410,7 +410,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
 
     def _cost(self, wanted, declared, args):
         cost = super()._cost(wanted, declared, args)
-        if cost is None or not _may_write(wanted, declared):
+        if cost is None or not _respects_read_only(wanted, declared):
             return None
         strays = sum(
             isinstance(have, Array) and have.readonly != want.readonly
@@ -420,17 +420,17 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         return (*cost, strays, width)
 
     def _build(self, args):
-        return self._build_all([args])[args]
+        return self._build_overloads([args])[args]
 
     def _compile_all(self, lists):
         if lists:
-            self._overloads.update(self._build_all(lists))
+            self._overloads.update(self._build_overloads(lists))
 
-    def _build_all(self, lists):
+    def _build_overloads(self, lists):
         """Returns Overloads for these lists of argument types, compiled as one unit."""
         rows = [self._rows(args) for args in lists]
         made, builder = self._sources(lists)
-        self._note_parallel(made.is_parallel)
+        self._warn_not_parallel(made.is_parallel)
         try:
             image = compile_source(made.source, _TARGET)
         except CompileError as problem:
@@ -455,7 +455,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
     def _sources(self, lists):
         """Returns (the TranslatedSource for these lists of argument types, its Builder). The Builder is None
         if the source was read from the disk cache."""
-        definition, options = self._function.definition, self._all_options()
+        definition, options = self._function.definition, self._compiler_options()
         contents = definition.device_contents(self._function, lists, options, "the CPU")
         key, made = translations.find_translation(contents)
         if made is not None:
@@ -468,7 +468,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         translations.store_translation(key, contents, made, builder.warnings())
         return made, builder
 
-    def _all_options(self):
+    def _compiler_options(self):
         """Returns the options of the function, and whether its loops run on one thread."""
         is_serial = self._parallel is False
         if self._function.definition.is_python:
@@ -501,7 +501,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         others = device_texts(definition)
         return hints.add_hints(problem, title, refused, arrays, definition.cxx, others)
 
-    def _note_parallel(self, is_parallel):
+    def _warn_not_parallel(self, is_parallel):
         if self._parallel and not is_parallel:
             instead = "parallel_for(n, [&](int64 i) { ... })"
             if self._function.definition.is_python:
@@ -572,7 +572,7 @@ def _unpickle(kind, definition, given, options, parallel, nogil):
     return kind(DeviceFunction(definition, (), options), given, options, parallel, nogil)
 
 
-def _names_in(function, count):
+def _names_of_overloads(function, count):
     """Returns the parameter names of a source's function if all overloads have the same names; otherwise
     arg0, arg1, ..."""
     base = element.plain_name(function)
@@ -586,7 +586,7 @@ def _names_in(function, count):
     return tuple(f"arg{i}" for i in range(count))
 
 
-def _may_write(wanted, declared):
+def _respects_read_only(wanted, declared):
     """Returns whether each read-only array is passed to a const parameter, because functions may write to
     parameters without const."""
     return not any(
