@@ -423,7 +423,7 @@ def _cast_ufunc(dtype):
     return cast_ufunc(dtype)
 
 
-def _masks():
+def _mask_functions():
     """Returns the functions that read and write elements by a mask. The module masks is in a higher
     package than ndarray, whose indexing needs the functions."""
     from numbalite.algorithms import masks
@@ -431,7 +431,7 @@ def _masks():
     return masks
 
 
-def _on_open(kind):
+def _load_devices(kind):
     """Called by C code before the driver is opened. Loads numbalite.runtime.devices, which replaces this hook
     by its own hook."""
     from numbalite.runtime import devices
@@ -440,10 +440,10 @@ def _on_open(kind):
 
 
 _above.cast_ufunc = _cast_ufunc
-_above.masks = _masks
+_above.masks = _mask_functions
 _above.before_pickling = _register_dask_serializer
 if "numbalite.runtime.devices" not in sys.modules:
-    _core.set_open_hook(_on_open)
+    _core.set_open_hook(_load_devices)
 _register_dask_serializer()
 if "ipykernel" in sys.modules:
     from numbalite import config as _config

@@ -68,7 +68,7 @@ def seed(seed: Any = None) -> None:
     _shared = default_rng(seed)
 
 
-def _with_shared(name, function):
+def _shared_generator_function(name, function):
     def draw(*args, **keywords):
         if _shared is None:
             seed()
@@ -85,7 +85,7 @@ def __getattr__(name: str) -> Any:
         function = getattr(Generator, name, None)
     if not callable(function) or name == "spawn":
         raise AttributeError(f"numbalite.cuda.random has no {name!r}")
-    found = globals()[name] = _with_shared(name, function)
+    found = globals()[name] = _shared_generator_function(name, function)
     return found
 
 
@@ -189,7 +189,7 @@ def create_xoroshiro128p_states(
     return states
 
 
-def _on_device_only(name):
+def _device_only_stub(name):
     def function(*args):
         raise TypeError(f"{name} runs only in kernels: call it in CUDA C++")
 
@@ -198,9 +198,9 @@ def _on_device_only(name):
     return function
 
 
-xoroshiro128p_next = _on_device_only("xoroshiro128p_next")
-xoroshiro128p_jump = _on_device_only("xoroshiro128p_jump")
-xoroshiro128p_uniform_float32 = _on_device_only("xoroshiro128p_uniform_float32")
-xoroshiro128p_uniform_float64 = _on_device_only("xoroshiro128p_uniform_float64")
-xoroshiro128p_normal_float32 = _on_device_only("xoroshiro128p_normal_float32")
-xoroshiro128p_normal_float64 = _on_device_only("xoroshiro128p_normal_float64")
+xoroshiro128p_next = _device_only_stub("xoroshiro128p_next")
+xoroshiro128p_jump = _device_only_stub("xoroshiro128p_jump")
+xoroshiro128p_uniform_float32 = _device_only_stub("xoroshiro128p_uniform_float32")
+xoroshiro128p_uniform_float64 = _device_only_stub("xoroshiro128p_uniform_float64")
+xoroshiro128p_normal_float32 = _device_only_stub("xoroshiro128p_normal_float32")
+xoroshiro128p_normal_float64 = _device_only_stub("xoroshiro128p_normal_float64")

@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-class _Kinds(type):
+class _ArrayMeta(type):
     def __instancecheck__(cls, obj):
         return isinstance(obj, _KINDS)
 
@@ -46,7 +46,7 @@ class _Kinds(type):
         return issubclass(other, _KINDS)
 
 
-class DeviceNDArrayBase(metaclass=_Kinds):
+class DeviceNDArrayBase(metaclass=_ArrayMeta):
     """For isinstance(): device arrays, and NumPy arrays whose memory kernels access directly."""
 
 
