@@ -49,7 +49,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Dev
                 f"not {in1.shape} and {in2.shape}"
             )
     with arguments.on_device_of(a):
-        return _crop(_full_convolution(a, b, axes), a.shape, b.shape, mode, axes)
+        return _crop_to_mode(_full_convolution(a, b, axes), a.shape, b.shape, mode, axes)
 
 
 def _axes(a, b, axes):
@@ -79,7 +79,7 @@ def _full_convolution(a, b, axes):
     return inverse(product, sizes, axes)[tuple(cut)]
 
 
-def _crop(full, shape, other, mode, axes):
+def _crop_to_mode(full, shape, other, mode, axes):
     if mode == "full":
         return full
     cut = [slice(None)] * full.ndim

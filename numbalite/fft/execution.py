@@ -127,7 +127,7 @@ def run(
         _core.trace_step(transform, source.stream, source, target, direction)
 
 
-def _ordered_if_needed(operand, axes):
+def _operand_with_layout(operand, axes):
     return operand if _layout(operand.array, axes) is not None else operand.ordered(axes)
 
 
@@ -147,7 +147,7 @@ def complex_to_complex(
     array is a temporary."""
     parts = groups(axes)
     for i, part in enumerate(parts, 1):
-        prepared = _ordered_if_needed(operand, part)
+        prepared = _operand_with_layout(operand, part)
         source, own = prepared.array, out if i == len(parts) else None
         if own is not None and not _can_write_into(own, source, source.shape, source.dtype, part):
             own = None
@@ -164,7 +164,7 @@ def real_to_complex(
 ) -> Operand:
     """Returns the result for a real array, which has about half the length along the last axis."""
     first, *others = groups(axes)
-    source, last = _ordered_if_needed(operand, first).array, axes[-1]
+    source, last = _operand_with_layout(operand, first).array, axes[-1]
     shape = list(source.shape)
     shape[last] = shape[last] // 2 + 1
     dtype = np.dtype(source.dtype.char.upper())

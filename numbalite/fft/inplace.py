@@ -27,17 +27,17 @@ def fft_inplace(ary: Any, stream: Any = None) -> None:
     >>> d = cuda.to_device(image.astype(np.complex64))
     >>> cufft.fft_inplace(d)
     """
-    _in_place("fft_inplace", ary, stream, FORWARD)
+    _transform_in_place("fft_inplace", ary, stream, FORWARD)
 
 
 @traced
 def ifft_inplace(ary: Any, stream: Any = None) -> None:
     """Computes the inverse of `fft_inplace` without scaling, so fft_inplace and then ifft_inplace multiply the
     array by ary.size."""
-    _in_place("ifft_inplace", ary, stream, INVERSE)
+    _transform_in_place("ifft_inplace", ary, stream, INVERSE)
 
 
-def _in_place(name, ary, stream, direction):
+def _transform_in_place(name, ary, stream, direction):
     on_host = isinstance(ary, np.ndarray)
     if not on_host and not isinstance(ary, _core.DeviceArray):
         raise TypeError(f"{name}: ary must be an array, not {type(ary).__name__}")

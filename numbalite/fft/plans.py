@@ -45,15 +45,15 @@ def layout_of(array: DeviceNDArray, axes: Sequence[int]) -> Layout | None:
     ):
         return None
     others = [i for i in range(array.ndim) if i not in axes]
-    inner = _inner(*_geometry(array, axes))
-    distance = _distance(*_geometry(array, others))
+    inner = _inner(*_lengths_and_strides(array, axes))
+    distance = _batch_distance(*_lengths_and_strides(array, others))
     if inner is None or distance is None:
         return None
     embed, stride = inner
     return Layout(embed, stride, distance)
 
 
-def _geometry(array, axes):
+def _lengths_and_strides(array, axes):
     """Returns (lengths of some axes, their strides in elements)."""
     shape, strides, itemsize = array.shape, array.strides, array.dtype.itemsize
     return [shape[i] for i in axes], [strides[i] // itemsize for i in axes]
@@ -73,7 +73,7 @@ def _inner(shape, strides):
     return (shape[0], *reversed(embed)), stride
 
 
-def _distance(shape, strides):
+def _batch_distance(shape, strides):
     """Returns the distance between transforms, if all preceding dimensions can be merged into one
     dimension."""
     distance = following = None

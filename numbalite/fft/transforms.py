@@ -45,7 +45,7 @@ def _factor(name, norm, total, inverse):
 
 
 @functools.cache
-def _complex_of(dtype):
+def _complex_dtype(dtype):
     """Returns the complex dtype of a transform in the installed version of NumPy."""
     if dtype.kind not in "biufc":
         raise TypeError(f"an array of {dtype} has no Fourier transform")
@@ -58,7 +58,7 @@ def _complex_of(dtype):
 
 
 @functools.cache
-def _real_of(dtype):
+def _real_dtype(dtype):
     """Returns the dtype of NumPy's real inverse transform, which computes float16 in float32 and rounds."""
     return np.fft.irfft(np.zeros(2, dtype)).dtype
 
@@ -132,7 +132,7 @@ def _scale_result(name, result, factor, out):
 # ------------------------------------------------------------------------------- one and more axes
 
 
-def _forward(name, a, s, axes, norm, out, direction):
+def _transform_complex(name, a, s, axes, norm, out, direction):
     """Implements fft, ifft and their versions for several axes."""
     a = arguments.as_device_array(a, "a")
     lengths, axes = _axes(name, a, s, axes)
@@ -141,13 +141,13 @@ def _forward(name, a, s, axes, norm, out, direction):
     factor = _factor(name, norm, math.prod(sizes), direction == INVERSE)
     if not axes:  # without axes, nothing is transformed, and NumPy keeps the dtype
         return _scale_result(name, a.copy(), 1, out)
-    operand = Operand(a).converted(_complex_of(a.dtype))
+    operand = Operand(a).converted(_complex_dtype(a.dtype))
     if len(set(axes)) < len(axes):  # a repeated axis is transformed twice, the last axis first
         for n, x in reversed(list(zip(sizes, axes, strict=True))):
             operand = _transform(operand.fitted({x: n}), [x], direction)
         return _scale_result(name, operand.array, factor, out)
     operand = operand.fitted(dict(zip(axes, sizes, strict=True)))
-    operand = _transform(operand, axes, direction, _writable_out(out))
+    operand = _transform(operand, axes, direction, _device_out(out))
     return _scale_result(
         name, operand.array if operand.owned else operand.array.copy(), factor, out
     )
@@ -157,7 +157,7 @@ def _transform(operand, axes, direction, out=None):
     return complex_to_complex(operand, axes, direction, out) if operand.array.size else operand
 
 
-def _writable_out(out):
+def _device_out(out):
     """Returns the array to which a transform may write, if its dtype is suitable."""
     return out if isinstance(out, _core.DeviceArray) else None
 
@@ -171,7 +171,7 @@ def _rfft(name, a, s, axes, norm, out):
     sizes = [_length(name, n) for n in sizes]
     factor = _factor(name, norm, math.prod(sizes), False)
     others, last = _split_axes(name, axes)
-    complex_dtype = _complex_of(a.dtype)
+    complex_dtype = _complex_dtype(a.dtype)
     operand = Operand(a).converted(np.dtype(complex_dtype.char.lower()))
     distinct = len(set(axes)) == len(axes)
     together = axes if distinct else [last]
@@ -182,7 +182,7 @@ def _rfft(name, a, s, axes, norm, out):
         for n, x in [] if distinct else zip(sizes, others, strict=False):
             shape[x] = n
         return _scale_result(name, empty_like(a, shape, complex_dtype), 1, out)
-    operand = real_to_complex(operand, together, _writable_out(out) if distinct else None)
+    operand = real_to_complex(operand, together, _device_out(out) if distinct else None)
     for n, x in [] if distinct else reversed(list(zip(sizes, others, strict=False))):
         operand = _transform(operand.fitted({x: n}), [x], FORWARD)
     return _scale_result(name, operand.array, factor, out)
@@ -197,7 +197,7 @@ def _irfft(name, a, s, axes, norm, out):
         sizes[-1] = (a.shape[last] - 1) * 2
     sizes = [_length(name, n) for n in sizes]
     factor = _factor(name, norm, math.prod(sizes), True)
-    operand = Operand(a).converted(_complex_of(a.dtype))
+    operand = Operand(a).converted(_complex_dtype(a.dtype))
     distinct = len(set(axes)) == len(axes)
     for n, x in zip(sizes, others, strict=False):
         operand = operand.fitted({x: n})
@@ -211,10 +211,10 @@ def _irfft(name, a, s, axes, norm, out):
         made = _scale_result(name, empty_like(a, shape, real), 1, out)
     else:
         operand = complex_to_real(
-            operand, axes if distinct else [last], sizes[-1], _writable_out(out)
+            operand, axes if distinct else [last], sizes[-1], _device_out(out)
         )
         made = _scale_result(name, operand.array, factor, out)
-    return made if others or out is not None else made.astype(_real_of(a.dtype), copy=False)
+    return made if others or out is not None else made.astype(_real_dtype(a.dtype), copy=False)
 
 
 def _as_tuple(n):
@@ -223,32 +223,32 @@ def _as_tuple(n):
 
 @implements("fft.fft")
 def fft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
-    return _forward("fft", a, _as_tuple(n), (axis,), norm, out, FORWARD)
+    return _transform_complex("fft", a, _as_tuple(n), (axis,), norm, out, FORWARD)
 
 
 @implements("fft.ifft")
 def ifft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
-    return _forward("ifft", a, _as_tuple(n), (axis,), norm, out, INVERSE)
+    return _transform_complex("ifft", a, _as_tuple(n), (axis,), norm, out, INVERSE)
 
 
 @implements("fft.fftn")
 def fftn(a, s=None, axes=None, norm=None, out=None) -> DeviceNDArray:
-    return _forward("fftn", a, s, axes, norm, out, FORWARD)
+    return _transform_complex("fftn", a, s, axes, norm, out, FORWARD)
 
 
 @implements("fft.ifftn")
 def ifftn(a, s=None, axes=None, norm=None, out=None) -> DeviceNDArray:
-    return _forward("ifftn", a, s, axes, norm, out, INVERSE)
+    return _transform_complex("ifftn", a, s, axes, norm, out, INVERSE)
 
 
 @implements("fft.fft2")
 def fft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> DeviceNDArray:
-    return _forward("fft2", a, s, axes, norm, out, FORWARD)
+    return _transform_complex("fft2", a, s, axes, norm, out, FORWARD)
 
 
 @implements("fft.ifft2")
 def ifft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> DeviceNDArray:
-    return _forward("ifft2", a, s, axes, norm, out, INVERSE)
+    return _transform_complex("ifft2", a, s, axes, norm, out, INVERSE)
 
 
 @implements("fft.rfft")
@@ -300,7 +300,7 @@ def ihfft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
 # ----------------------------------------------------------------------------------------- shifting
 
 
-def _shifts(x, axes, sign):
+def _shifts_and_axes(x, axes, sign):
     axes = range(x.ndim) if axes is None else axes
     numbers = [_axis("fftshift", axis, x) for axis in numbers_of(axes)]
     return tuple(sign * (x.shape[axis] // 2) for axis in numbers), tuple(numbers)
@@ -309,10 +309,10 @@ def _shifts(x, axes, sign):
 @implements("fft.fftshift")
 def fftshift(x, axes=None) -> DeviceNDArray:
     x = arguments.as_device_array(x, "x")
-    return np.roll(x, *_shifts(x, axes, 1))
+    return np.roll(x, *_shifts_and_axes(x, axes, 1))
 
 
 @implements("fft.ifftshift")
 def ifftshift(x, axes=None) -> DeviceNDArray:
     x = arguments.as_device_array(x, "x")
-    return np.roll(x, *_shifts(x, axes, -1))
+    return np.roll(x, *_shifts_and_axes(x, axes, -1))
