@@ -78,10 +78,10 @@ def draw(task: Task, size: tuple, kind: str, rng: Any) -> Case | None:
     else:
         given = tuple(_argument(task, p, size, kind, rng) for p in task.parameters)
     try:
-        expected = _computed(task, given, np.float64)
-        native = _computed(task, given, None)
+        expected = _output_arrays(task, given, np.float64)
+        native = _output_arrays(task, given, None)
         changed = [
-            _computed(task, _perturbed_inputs(task, given, rng), np.float64) for _ in range(2)
+            _output_arrays(task, _perturbed_inputs(task, given, rng), np.float64) for _ in range(2)
         ]
     except (ValueError, ZeroDivisionError, IndexError):
         if prod(size) == 0:
@@ -175,7 +175,7 @@ def _perturbed_inputs(task, given, rng):
     return tuple(out)
 
 
-def _computed(task, given, wide):
+def _output_arrays(task, given, wide):
     """Returns {name: expected output of the task's function}, computed with float64 (or with the declared
     types) for floats."""
     arguments = []

@@ -39,13 +39,13 @@ def read(path: str, launch: str | None) -> dict | None:
     expression of the kernel's parameters."""
     folder = path if os.path.isdir(path) else os.path.dirname(path)
     if os.path.basename(path) in ("task.yml", "reference.py") or os.path.isdir(path):
-        return _gpu_mode(folder or ".", launch)
+        return _gpu_mode_task(folder or ".", launch)
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    return _kernelbench(path, launch) if re.search(r"(?m)^def get_inputs\b", text) else None
+    return _kernelbench_task(path, launch) if re.search(r"(?m)^def get_inputs\b", text) else None
 
 
-def _gpu_mode(folder, launch):
+def _gpu_mode_task(folder, launch):
     for name in ("task.yml", "reference.py"):
         if not os.path.exists(os.path.join(folder, name)):
             raise TypeError(
@@ -64,7 +64,7 @@ def _gpu_mode(folder, launch):
     }
     if not sizes["tests"]:
         raise TypeError(f"{folder}: task.yml has no tests in the form - {{...}}")
-    found = _executed_in_folder(folder, sections.get("files", []))
+    found = _reference_names(folder, sections.get("files", []))
     names = ("ref_kernel", "generate_input")
     reference, generate = (_defined(found, name, f"{folder}/reference.py") for name in names)
 
@@ -81,7 +81,7 @@ def _gpu_mode(folder, launch):
         "benchmarks": sizes["benchmarks"],
         "valid": lambda *size: size in specs,
     }
-    return _as_task(
+    return _task_arguments(
         name,
         inspect.getdoc(reference),
         inputs,
@@ -92,7 +92,7 @@ def _gpu_mode(folder, launch):
     )
 
 
-def _kernelbench(path, launch):
+def _kernelbench_task(path, launch):
     with open(path, encoding="utf-8") as file:
         tree = ast.parse(file.read(), path)
     full = _dimensions(tree)
@@ -101,9 +101,9 @@ def _kernelbench(path, launch):
     def at_size(*size):
         """Returns (model, get_inputs) of the file with other dimensions."""
         found: dict = {"__name__": "reference"}
-        with _on_cpu():
+        with _force_cpu():
             exec(
-                compile(_with_values(tree, dict(zip(full, size, strict=True))), path, "exec"), found
+                compile(_module_copy(tree, dict(zip(full, size, strict=True))), path, "exec"), found
             )
             model = _defined(found, "Model", path)(
                 *found["get_init_inputs"]() if "get_init_inputs" in found else []
@@ -123,7 +123,7 @@ def _kernelbench(path, launch):
         if min(size, default=1) < 1:
             return 0
         try:
-            with _on_cpu():
+            with _force_cpu():
                 given = inputs(np.random.default_rng(1), size)
                 count = sum(map(np.size, map(_array, given)))
                 if count <= _MAX_ELEMENTS:
@@ -152,7 +152,7 @@ def _kernelbench(path, launch):
     }
     name = re.sub(r"^\d+_", "", os.path.splitext(os.path.basename(path))[0]).strip("_")
     forward = list(inspect.signature(model.forward).parameters)
-    return _as_task(name, inspect.getdoc(model), inputs, compute, forward, options, launch)
+    return _task_arguments(name, inspect.getdoc(model), inputs, compute, forward, options, launch)
 
 
 def _defined(found, name, path):
@@ -184,7 +184,7 @@ def _dimensions(tree):
     return {name: value for name, value in integers.items() if name in wanted}
 
 
-def _with_values(tree, values):
+def _module_copy(tree, values):
     """Returns a copy of a module in which integers have other values."""
     changed = copy.deepcopy(tree)
     for node in changed.body:
@@ -193,11 +193,11 @@ def _with_values(tree, values):
     return changed
 
 
-def _as_task(name, text, inputs, compute, names, options, launch):
+def _task_arguments(name, text, inputs, compute, names, options, launch):
     """Returns the arguments of Task. A kernel has the inputs as parameters, and the result as its last parameter
     if the inputs have no array for the result."""
     rng, size = np.random.default_rng(0), options["sizes"][0]
-    with _on_cpu():
+    with _force_cpu():
         first = inputs(rng, size)
         result = compute(list(first), size)
         if isinstance(result, (tuple, list)) or not hasattr(result, "dtype"):
@@ -212,7 +212,7 @@ def _as_task(name, text, inputs, compute, names, options, launch):
     sizes: dict = {}  # shapes of the arguments -> size
 
     def generate(rng, size):
-        with _on_cpu():
+        with _force_cpu():
             values = inputs(rng, size)
             result = _array(compute(list(values), size))
         arrays = [_array(value) for value in values]
@@ -224,7 +224,7 @@ def _as_task(name, text, inputs, compute, names, options, launch):
     def function(*arguments):
         size = sizes[tuple(map(np.shape, arguments))]
         given = [a for i, a in enumerate(arguments) if i != place or place < len(first)]
-        with _on_cpu():
+        with _force_cpu():
             try:
                 result = compute(
                     [_like(v, example) for v, example in zip(given, first, strict=True)], size
@@ -304,7 +304,7 @@ def _sections(path):
     return found
 
 
-def _executed_in_folder(folder, files):
+def _reference_names(folder, files):
     """Returns the names that reference.py defines, which imports the task's other files."""
     with tempfile.TemporaryDirectory() as together:
         for file in files or [{"name": "reference.py", "source": "reference.py"}]:
@@ -314,7 +314,7 @@ def _executed_in_folder(folder, files):
         before = set(sys.modules)
         sys.path.insert(0, together)
         try:
-            with _on_cpu():
+            with _force_cpu():
                 return runpy.run_path(os.path.join(together, "reference.py"))
         finally:
             sys.path.remove(together)
@@ -372,7 +372,7 @@ def _seed(rng):
 
 
 @contextlib.contextmanager
-def _on_cpu() -> Iterator[None]:
+def _force_cpu() -> Iterator[None]:
     """PyTorch creates tensors on the CPU, also where a task names a GPU."""
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(ImportError):

@@ -63,7 +63,7 @@ def unwritten(shape, dtype):
     """
     dtype = np.dtype(dtype)
     array = np.empty(shape, dtype)
-    array.reshape(-1).view(_bits(dtype))[...] = _poison(dtype)
+    array.reshape(-1).view(_bits(dtype))[...] = _poison_value(dtype)
     return array
 
 
@@ -78,7 +78,7 @@ def unwritten_elements(value) -> np.ndarray:
     value = np.ascontiguousarray(value)
     if value.dtype.kind not in "fciu":
         return np.zeros(value.shape, bool)
-    same = value.reshape(-1).view(_bits(value.dtype)) == _poison(value.dtype)
+    same = value.reshape(-1).view(_bits(value.dtype)) == _poison_value(value.dtype)
     return same.reshape(*value.shape, -1).all(-1) if value.size else np.zeros(value.shape, bool)
 
 
@@ -91,7 +91,7 @@ def _bits(dtype):
     return np.dtype(f"u{min(size, 8)}")
 
 
-def _poison(dtype):
+def _poison_value(dtype):
     """Returns the contents of `unwritten` arrays. Floats are initialized with a signalling NaN; every
     computed NaN is a quiet NaN."""
     if dtype.kind in "fc":

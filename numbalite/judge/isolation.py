@@ -20,7 +20,7 @@ _REFER, _TRUNCATE = 1 << 13, 1 << 14
 _SCOPES = 3  # abstract sockets and signals
 
 
-class _Ruleset(ctypes.Structure):
+class _RulesetAttributes(ctypes.Structure):
     _fields_ = (
         ("files", ctypes.c_uint64),
         ("network", ctypes.c_uint64),
@@ -28,7 +28,7 @@ class _Ruleset(ctypes.Structure):
     )
 
 
-class _Beneath(ctypes.Structure):
+class _PathBeneath(ctypes.Structure):
     _pack_ = 1
     _layout_ = "ms"  # of a packed structure
     _fields_ = (("allowed", ctypes.c_uint64), ("folder", ctypes.c_int32))
@@ -52,7 +52,7 @@ def protect_files(*folders: str) -> bool:
     if version < 1:
         return False
     changes = _CHANGES | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
-    rules = _Ruleset(changes, 0, _SCOPES if version >= 6 else 0)
+    rules = _RulesetAttributes(changes, 0, _SCOPES if version >= 6 else 0)
     size = 8 if version < 4 else 16 if version < 6 else 24
     ruleset = libc.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(size), 0)
     if ruleset < 0:
@@ -61,7 +61,7 @@ def protect_files(*folders: str) -> bool:
         for folder in folders:
             with contextlib.suppress(OSError):
                 opened = os.open(folder, os.O_PATH | os.O_CLOEXEC)
-                rule = _Beneath(changes, opened)
+                rule = _PathBeneath(changes, opened)
                 libc.syscall(_ADD_RULE, ruleset, 1, ctypes.byref(rule), 0)
                 os.close(opened)
         libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)

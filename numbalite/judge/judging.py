@@ -72,7 +72,7 @@ def judge(
     began = time.monotonic()
     verdict = Verdict(task.name, path)
     try:
-        _judge(verdict, task, path, kind, speed, gpu)
+        _judge_file(verdict, task, path, kind, speed, gpu)
         verdict.passed = True
     except Failed as failed:
         verdict.reason, verdict.case = failed.reason, failed.case or {}
@@ -82,7 +82,7 @@ def judge(
     return verdict
 
 
-def _judge(verdict, task, path, kind, speed, gpu):
+def _judge_file(verdict, task, path, kind, speed, gpu):
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         text = file.read()
     kind = kind or ("source" if scanner.has_kernel(text) else "body")
@@ -195,7 +195,7 @@ def _compare(task, case, returned):
         if not p.is_output:
             continue
         got = guarded.view_in(whole)
-        found = _mismatch(case, p.name, got)
+        found = _output_mismatch(case, p.name, got)
         if found is not None:
             arguments = [
                 (other.name, given)
@@ -208,7 +208,7 @@ def _compare(task, case, returned):
             )  # fmt: skip
 
 
-def _mismatch(case, name, got):
+def _output_mismatch(case, name, got):
     want, allowed = case.expected[name], case.allowed[name]
     if want.dtype.kind in "fc" and want.size:
         ignored = case.undecided[name] | (~np.isfinite(want) & ~np.isfinite(got))
@@ -238,7 +238,7 @@ class Runner(Process):
             environment["NUMBALITE_DRIVER"] = "sim"
         super().__init__("numbalite.judge.runner", environment, isolated=True)
         try:
-            header, _ = self._received()
+            header, _ = self._receive_arrays()
             self.simulated: bool = header["simulated"]
             self.unrestricted: list = header["unrestricted"]
             header, _ = self._asked("open", submission)
@@ -281,11 +281,11 @@ class Runner(Process):
         return {"arguments": arguments, "arrays": arrays, "launch": launch, "limit": limit}
 
     def _asked(self, what, given, case=None):
-        with contextlib.suppress(BrokenPipeError):  # _received says why
+        with contextlib.suppress(BrokenPipeError):  # _receive_arrays says why
             self.pipe.send_bytes(pickle.dumps((what, given)))
-        return self._received(given.get("arrays", []), case)
+        return self._receive_arrays(given.get("arrays", []), case)
 
-    def _received(self, sent=(), case=None):
+    def _receive_arrays(self, sent=(), case=None):
         where = {"case": str(case)} if case is not None else {}
         try:
             header, arrays = self.receive(_PATIENCE, max((g.whole.nbytes for g in sent), default=0))

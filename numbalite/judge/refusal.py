@@ -57,7 +57,7 @@ def reasons(text: str) -> list[str]:
     words: list = []
     for token in tokens:
         if token.kind == "directive":
-            found += _of_directive(token.text)
+            found += _directive_reasons(token.text)
             if scanner.directive_word(token.text) == "define":
                 body = re.sub(r"(?s).*?define\s+\w+(\([^)]*\))?", ";", token.text, count=1)
                 words += scanner.tokenize(body)
@@ -90,7 +90,7 @@ def reasons_of_image(data: bytes, checked: bool) -> list[str]:
     functions than kernels have, or contains code that runs when it is loaded. Images with checks have such
     code of their own; they are compiled after the image without checks."""
     code = bytes(shared_object(data))
-    names = [name for name in elf.undefined_symbols(code) if not _is_allowed(name)]
+    names = [name for name in elf.undefined_symbols(code) if not _is_allowed_symbol(name)]
     found = [f"{name} is a function of the host" for name in names]
     if not checked and elf.constructors(code):
         found.append(
@@ -99,7 +99,7 @@ def reasons_of_image(data: bytes, checked: bool) -> list[str]:
     return found
 
 
-def _is_allowed(name):
+def _is_allowed_symbol(name):
     return name in _device_functions() or name.startswith(("__tls_get", "_Unwind_", "__cxa_"))
 
 
@@ -111,7 +111,7 @@ def _device_functions():
     return (words | {f"{word}f" for word in words} | _OF_COMPILERS) - _CALLS
 
 
-def _of_directive(text):
+def _directive_reasons(text):
     word = scanner.directive_word(text)
     if word in ("include", "import"):
         name = re.search(r'[<"]([^>"]*)[>"]', text)

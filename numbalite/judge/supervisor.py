@@ -75,14 +75,14 @@ def end(find, seconds=5.0):
     while (found := find()) and time.monotonic() < until:
         stopped = set()
         while found - stopped and time.monotonic() < until:
-            _signal(found - stopped, signal.SIGSTOP)
+            _signal_processes(found - stopped, signal.SIGSTOP)
             stopped |= found
             found = find()
-        _signal(stopped, signal.SIGKILL)
+        _signal_processes(stopped, signal.SIGKILL)
         _reap_children()
 
 
-def _signal(found, number):
+def _signal_processes(found, number):
     for process in found:
         with contextlib.suppress(OSError):
             os.kill(process, number)
@@ -97,7 +97,7 @@ def _reap_children():
     return ended
 
 
-class _Output:
+class _OutputTail:
     """Reads from a pipe and keeps the last KEPT bytes."""
 
     def __init__(self):
@@ -140,7 +140,7 @@ def written(found) -> int:
     return total
 
 
-class _Disk:
+class _DiskUsage:
     """The bytes that the program has written so far, measured at intervals."""
 
     def __init__(self, limit, *folders):
@@ -170,10 +170,10 @@ def main():
     libc.prctl(_PARENT_DIED, signal.SIGTERM, 0, 0, 0)
     asked = []
     signal.signal(signal.SIGTERM, lambda number, frame: asked.append(number))
-    inherited, output = list(map(int, sys.argv[1].split(","))), _Output()
+    inherited, output = list(map(int, sys.argv[1].split(","))), _OutputTail()
     scratch, file_limit, disk_limit = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
-    disk = _Disk(disk_limit, os.getcwd(), scratch)
+    disk = _DiskUsage(disk_limit, os.getcwd(), scratch)
     child = subprocess.Popen(
         sys.argv[5:], stdin=subprocess.DEVNULL, stdout=output.writers, stderr=output.writers,
         pass_fds=inherited, start_new_session=True,

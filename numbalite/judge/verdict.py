@@ -52,13 +52,13 @@ class Verdict:
         return f"{self.name}: {'passed' if self.passed else 'not passed'}"
 
     def __str__(self):
-        lines = [self.headline, *(_indented(self.reason) if self.reason else [])]
+        lines = [self.headline, *(_indented_lines(self.reason) if self.reason else [])]
         if self.case:
-            lines += ["", *_indented(aligned(self.case), "    "), ""]
+            lines += ["", *_indented_lines(aligned(self.case), "    "), ""]
         for warning in self.warnings:
-            lines += _indented(warning)
+            lines += _indented_lines(warning)
         for note in self.notes:
-            lines += _indented(note)
+            lines += _indented_lines(note)
         return "\n".join(lines).rstrip()
 
     def __repr__(self):
@@ -107,7 +107,7 @@ def aligned(case: str | dict) -> str:
     return "\n".join(f"{label.ljust(width)} = {text}" for label, text in case.items())
 
 
-def _indented(text, by="  "):
+def _indented_lines(text, by="  "):
     return [(by + line).rstrip() for line in text.split("\n")]
 
 
