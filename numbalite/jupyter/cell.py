@@ -131,7 +131,7 @@ class CudaCell(Magics):
         made = {}
         if kernels:
             before, refused = builder.scope_source(_definition("cell", text, scope))
-            before = linemap.consecutive_text(_macros(given.define) + before.value, before.label)
+            before = linemap.consecutive_text(_defines(given.define) + before.value, before.label)
             module = Module(
                 text, parsed, [e for _, e in instances], given.module or "the cell",
                 before=before if before.value else None, refused=refused,
@@ -192,7 +192,7 @@ def _options(given):
         raise UsageError(str(problem)) from None
 
 
-def _macros(definitions):
+def _defines(definitions):
     """-Returns D X=1 as text before the cell, because a compiler option would also affect the library's
     headers."""
     lines = []

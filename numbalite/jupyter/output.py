@@ -49,7 +49,7 @@ class Pipe:
         if got:
             self._depth += 1
             if self._depth == 1:
-                self._drain()
+                self._drain_pipe()
         return got
 
     def release(self):
@@ -62,7 +62,7 @@ class Pipe:
     def __exit__(self, *exception):
         self.release()
 
-    def _drain(self):
+    def _drain_pipe(self):
         """Writes the contents of the pipe to the stream; the caller holds the lock."""
         pieces = []
         try:

@@ -114,10 +114,10 @@ def _resource_columns(overload):
 
 def occupancy(overload, block, shared=0):
     """Returns (blocks per multiprocessor, the fraction of the multiprocessor's threads in use), or None."""
-    return _ask_if_compiled(_occupancy, overload, block, shared)
+    return _ask_if_compiled(_blocks_and_occupancy, overload, block, shared)
 
 
-def _occupancy(overload, block, shared):
+def _blocks_and_occupancy(overload, block, shared):
     if block > overload.max_threads_per_block:
         return None
     device = devices.gpus.current
@@ -137,10 +137,10 @@ def _occupancies(overload):
         ("blocks at once in a multiprocessor", *(blocks for _, (blocks, _) in found)),
         ("of its threads in use", *(f"{part:.0%}" for _, (_, part) in found)),
     ]
-    return _table(["threads per block", *(block for block, _ in map(_as_text, found))], rows)
+    return _table(["threads per block", *(block for block, _ in map(_labelled_item, found))], rows)
 
 
-def _as_text(item):
+def _labelled_item(item):
     return str(item[0]), item[1]
 
 
@@ -260,15 +260,15 @@ def array(d) -> str:
         ("elements", f"{d.size:,}"),
         ("bytes", _bytes(d.nbytes)),
         ("order", "C" if c else "Fortran" if f else f"strides {d.strides}"),
-        ("device", _available(lambda: f"{d.device}: {devices.gpus[d.device].name}") or d.device),
-        ("address", _available(lambda: f"{d.address:#x}")),
+        ("device", _query_device(lambda: f"{d.device}: {devices.gpus[d.device].name}") or d.device),
+        ("address", _query_device(lambda: f"{d.address:#x}")),
         ("access", "read-only" if d.readonly else None),
     ]
     values = f'<pre style="text-align: left">{escape(printing.displayed_text(d))}</pre>'
     return _page(type(d).__name__, "array in device memory", _one_row_table(facts), values)
 
 
-def _available(question):
+def _query_device(question):
     """Returns question(), a query of the driver, or None if the device was reset or its context is lost."""
     try:
         return question()
@@ -308,7 +308,7 @@ def stream(made) -> str:
 def _stream_state(made):
     if made.is_capturing:
         return "being captured"
-    return "idle" if _true_or_false(made.query) else "at work"
+    return "idle" if _answer_or_false(made.query) else "at work"
 
 
 def event(made) -> str:
@@ -316,12 +316,12 @@ def event(made) -> str:
     facts = [
         ("device", made.device),
         ("handle", f"{made.handle:#x}"),
-        ("happened", "yes" if _true_or_false(made.query) else "no"),
+        ("happened", "yes" if _answer_or_false(made.query) else "no"),
     ]
     return _page("Event", "CUDA event", _one_row_table(facts))
 
 
-def _true_or_false(question):
+def _answer_or_false(question):
     try:
         return question()
     except RuntimeError:  # the device is lost, or was reset

@@ -179,7 +179,7 @@ def measure(run, loops=0, repeat=7, size=None, stream=None) -> GpuTiming:
     from numbalite import _core, cuda
 
     simulated = cuda.is_simulated()
-    clock = _Clock if simulated else _Events
+    clock = _HostTimer if simulated else _EventTimer
     run(1, _empty_statement, _empty_statement)  # the first run compiles the kernels
     cuda.synchronize()
     _core.trace(True)
@@ -224,7 +224,7 @@ def _measure_once(run, loops, clock):
     return clock.device, clock.host, max(clock.device, clock.host)
 
 
-class _Clock:
+class _HostTimer:
     """Measures the time on the host until the device is done."""
 
     def __init__(self, stream):
@@ -242,7 +242,7 @@ class _Clock:
         self.device = time.perf_counter() - self._start
 
 
-class _Events:
+class _EventTimer:
     """Measures the time between two events in a stream."""
 
     def __init__(self, stream):

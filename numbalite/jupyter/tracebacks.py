@@ -33,11 +33,11 @@ def compile_error(problem) -> list:
     if _is_verbose(shell):
         return _default_traceback(shell, problem, problem.__traceback__)
     colored = str(getattr(shell, "colors", "")).lower() not in ("nocolor", "")
-    paint = _paint if colored else lambda text, color: text
+    paint = _color_text if colored else lambda text, color: text
     head, *rest = str(problem).split("\n")
     lines = [f"{paint(type(problem).__name__, _BOLD)}: {head}"]
-    lines += _with_sources(rest, getattr(problem, "source", ""), paint)
-    lines += _callers(problem.__traceback__, paint)
+    lines += _colored_lines(rest, getattr(problem, "source", ""), paint)
+    lines += _caller_texts(problem.__traceback__, paint)
     return lines
 
 
@@ -59,11 +59,11 @@ def _default_traceback(shell, problem, trace):
     return shell.InteractiveTB.structured_traceback(type(problem), problem, trace)
 
 
-def _paint(text, color):
+def _color_text(text, color):
     return f"{color}{text}{_PLAIN}"
 
 
-def _with_sources(lines, source, paint):
+def _colored_lines(lines, source, paint):
     """Yields the lines of the message in colours. Adds the source line to an error message without a source
     line."""
     line_texts = None
@@ -84,7 +84,7 @@ def _with_sources(lines, source, paint):
                 yield f"  {text}"
 
 
-def _callers(trace, paint):
+def _caller_texts(trace, paint):
     """Yields texts for the user's own lines that led to the compilation, outermost first."""
     for frame, line in traceback.walk_tb(trace):
         path = frame.f_code.co_filename
