@@ -139,15 +139,15 @@ def matrix_rank(A, tol=None, hermitian: bool = False, *, rtol=None) -> Any:
         values = svd(A, compute_uv=False, hermitian=hermitian)
         if tol is None:
             eps = np.finfo(values.dtype).eps
-            rtol = max(A.shape[-2:]) * eps if rtol is None else _with_axis(rtol)
+            rtol = max(A.shape[-2:]) * eps if rtol is None else _limit_with_axis(rtol)
             highest = reductions.max(values, -1, keepdims=True, initial=0)
             tol = np.multiply(highest, rtol)
         else:
-            tol = _with_axis(tol)
+            tol = _limit_with_axis(tol)
         return reductions.sum(np.greater(values, tol), -1, np.intp)
 
 
-def _with_axis(limit):
+def _limit_with_axis(limit):
     return limit if np.ndim(limit) == 0 else given.as_device_array(limit)[..., None]
 
 
@@ -173,7 +173,7 @@ def pinv(a, rcond=None, hermitian: bool = False, *, rtol=_NO_VALUE) -> Any:
             return empty_like(a, a.shape[:-2] + a.shape[:-3:-1], dtype)
         u, values, vh = singular("pinv", a, dtype, False, True)
         highest = reductions.max(values, -1, keepdims=True)
-        limits = np.multiply(highest, _with_axis(rcond)).astype(values.dtype, copy=False)
+        limits = np.multiply(highest, _limit_with_axis(rcond)).astype(values.dtype, copy=False)
         factors = elementwise.template_ufunc("inverse_above")(values, limits)
         return np.matmul(_adjoint(vh), np.multiply(factors[..., None], _adjoint(u)))
 

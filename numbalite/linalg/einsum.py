@@ -55,7 +55,7 @@ def einsum(
     terms = [_Term(one, labels) for one, (_, labels) in zip(arrays, terms, strict=True)]
     terms = list(_without_ellipses(terms))
     result = _result_labels(terms, result)
-    terms = [_diagonal(term) for term in terms]
+    terms = [_merge_repeated_labels(term) for term in terms]
     lengths = _lengths(terms)
     with assign.on_device(arrays[0].device):
         terms = [_Term(one.array.astype(kind, copy=False), one.labels) for one in terms]
@@ -72,7 +72,7 @@ def _view_of(term, result):
     """
     (term,) = _without_ellipses([term])
     result = _result_labels([term], result)
-    term = _diagonal(term)
+    term = _merge_repeated_labels(term)
     if set(term.labels) != set(result):
         return None
     with assign.on_device(term.array.device):
@@ -100,11 +100,11 @@ def _read(operands):
             else "fewer operands provided to einstein sum function than specified in the subscripts "
             "string"
         )
-    terms = [(one, _labels(word)) for one, word in zip(arrays, words, strict=True)]
-    return terms, _labels(output) if arrow else None
+    terms = [(one, _parse_labels(word)) for one, word in zip(arrays, words, strict=True)]
+    return terms, _parse_labels(output) if arrow else None
 
 
-def _labels(word):
+def _parse_labels(word):
     labels = []
     rest = word
     while rest:
@@ -182,7 +182,7 @@ def _result_labels(terms, result):
     return made
 
 
-def _diagonal(term):
+def _merge_repeated_labels(term):
     """Removes repeated labels of an operand, by selecting the diagonal along their axes."""
     array, labels = term
     if len(set(labels)) == len(labels):

@@ -101,7 +101,7 @@ def _function(epilogue, operands, named):
             raise TypeError(
                 "cuda.matmul: pass the operands of an epilogue's text by their names in this text"
             )
-        return _from_text(epilogue, tuple(named))
+        return _epilogue_ufunc(epilogue, tuple(named))
     if named:
         raise TypeError(
             f"cuda.matmul: {next(iter(named))} is not an argument; a ufunc's operands follow a and b"
@@ -122,7 +122,7 @@ def _function(epilogue, operands, named):
 
 
 @functools.lru_cache(256)
-def _from_text(text, names):
+def _epilogue_ufunc(text, names):
     if "x" in names:
         raise TypeError("cuda.matmul: x is the product's element in an epilogue, not an operand")
     return cuda_vectorize(source=text, args=("x", *names), name="epilogue")

@@ -44,7 +44,7 @@ _LOWER, _UPPER = 0, 1
 _params = threading.local()
 
 
-def _solver(array):
+def _solver_handle(array):
     return CUSOLVER.on(array.stream)
 
 
@@ -54,7 +54,7 @@ def _cached_object(array, kind):
     key = kind, array.device, _core.device_generation(array.device)
     made = _params.__dict__.get(key)
     if made is None:
-        made = _params.__dict__[key] = _solver(array).make(f"Create{kind}", f"Destroy{kind}")
+        made = _params.__dict__[key] = _solver_handle(array).make(f"Create{kind}", f"Destroy{kind}")
     return made
 
 
@@ -79,11 +79,11 @@ def _addresses_of(out, first, step):
     """
 
 
-class _Generic:
+class _StackSolver:
     """Calls a 64-bit function for each matrix of a stack; queries the workspace size once."""
 
     def __init__(self, array, name, *args):
-        self.handle = _solver(array)
+        self.handle = _solver_handle(array)
         self.name = name
         self.params = _cached_object(array, "Params")
         device, host = self.handle.sizes(f"{name}_bufferSize", self.params, *args)
@@ -108,7 +108,7 @@ def lu(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
         return pivots, infos
     pivots = empty_like(stack, (count, n), np.int64)
     kind = _type(stack)
-    getrf = _Generic(stack, "Xgetrf", n, n, kind, stack, n, kind)
+    getrf = _StackSolver(stack, "Xgetrf", n, n, kind, stack, n, kind)
     for i in range(count):
         getrf(n, n, kind, stack[i], n, pivots[i], kind, infos[i : i + 1])
     return pivots, infos
@@ -138,7 +138,7 @@ def lu_solve(
         cublas(name, operation, n, columns, addresses[0], n, pivots, addresses[1], n, where, count)
         return
     kind, info, params = _type(lus), empty_like(lus, (1,), np.int32), _cached_object(lus, "Params")
-    handle = _solver(lus)
+    handle = _solver_handle(lus)
     for i in range(count):
         args = (operation, n, columns, kind, lus[i], n, pivots[i], kind, right[i], n, info)
         handle("Xgetrs", params, *args)
@@ -165,9 +165,9 @@ def cholesky(stack: DeviceNDArray) -> DeviceNDArray:
     kind, fill = _type(stack), _LOWER
     if is_small(stack):
         name = f"{LETTERS[stack.dtype.char]}potrfBatched"
-        _solver(stack)(name, fill, n, _addresses(stack), n, infos, count)
+        _solver_handle(stack)(name, fill, n, _addresses(stack), n, infos, count)
         return infos
-    potrf = _Generic(stack, "Xpotrf", fill, n, kind, stack, n, kind)
+    potrf = _StackSolver(stack, "Xpotrf", fill, n, kind, stack, n, kind)
     for i in range(count):
         potrf(fill, n, kind, stack[i], n, kind, infos[i : i + 1])
     return infos
@@ -181,7 +181,7 @@ def qr(stack: DeviceNDArray) -> DeviceNDArray:
         empty_like(stack, (1,), np.int32),
     )
     kind = _type(stack)
-    geqrf = _Generic(stack, "Xgeqrf", m, n, kind, stack, m, kind, scales, kind)
+    geqrf = _StackSolver(stack, "Xgeqrf", m, n, kind, stack, m, kind, scales, kind)
     for i in range(count):
         geqrf(m, n, kind, stack[i], m, kind, scales[i], kind, info)
     return scales
@@ -193,7 +193,7 @@ def qr_columns(stack: DeviceNDArray, scales: DeviceNDArray) -> None:
     k, info = scales.shape[1], empty_like(stack, (1,), np.int32)
     is_complex = stack.dtype.kind == "c"
     name = f"{LETTERS[stack.dtype.char]}{'ungqr' if is_complex else 'orgqr'}"
-    handle = _solver(stack)
+    handle = _solver_handle(stack)
     size = handle.size(f"{name}_bufferSize", m, n, k, stack, m, scales, kind=ctypes.c_int)
     work = workspace(size * stack.dtype.itemsize)
     for i in range(count):
@@ -211,10 +211,10 @@ def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArra
         is_complex = stack.dtype.kind == "c"
         name = f"{LETTERS[stack.dtype.char]}{'heevj' if is_complex else 'syevj'}Batched"
         jacobi = _cached_object(stack, "SyevjInfo")
-        _jacobi(stack, name, (*begin[:3], stack, n, values), infos, jacobi)
+        _run_jacobi(stack, name, (*begin[:3], stack, n, values), infos, jacobi)
         return values, infos
     if count > 1 and CUSOLVER.has("XsyevBatched"):
-        handle, params = _solver(stack), _cached_object(stack, "Params")
+        handle, params = _solver_handle(stack), _cached_object(stack, "Params")
         pair = (ctypes.c_size_t * 2)()
         first = ctypes.addressof(pair)
         handle(
@@ -223,7 +223,7 @@ def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArra
         end = (workspace(pair[0]), pair[0], memory(pair[1]), pair[1], infos, count)
         handle("XsyevBatched", params, *begin, stack, n, real, values, kind, *end)
         return values, infos
-    syevd = _Generic(stack, "Xsyevd", *begin, stack, n, real, values, kind)
+    syevd = _StackSolver(stack, "Xsyevd", *begin, stack, n, real, values, kind)
     for i in range(count):
         syevd(*begin, stack[i], n, real, values[i], kind, infos[i : i + 1])
     return values, infos
@@ -266,15 +266,15 @@ def eig(stack: DeviceNDArray, vectors: bool) -> tuple[DeviceNDArray, Any, Device
             kind,
         )
 
-    geev = _Generic(stack, "Xgeev", *args(0))
+    geev = _StackSolver(stack, "Xgeev", *args(0))
     for i in range(count):
         geev(*args(i), infos[i : i + 1])
     return values, made, infos
 
 
-def _jacobi(stack, name, args, infos, parameters):
+def _run_jacobi(stack, name, args, infos, parameters):
     """Calls a batched Jacobi function of cuSOLVER, which returns its workspace size in elements."""
-    handle, size = _solver(stack), ctypes.c_int()
+    handle, size = _solver_handle(stack), ctypes.c_int()
     count = stack.shape[0]
     handle(f"{name}_bufferSize", *args, ctypes.addressof(size), parameters, count)
     work = workspace(size.value * stack.dtype.itemsize)
@@ -288,10 +288,10 @@ def _tiny_svd(stack, full, vectors):
     u, v = (empty_like(stack, (count, k, k), stack.dtype) for k in (m, n))
     name = f"{LETTERS[stack.dtype.char]}gesvdjBatched"
     jacobi = _cached_object(stack, "GesvdjInfo")
-    _jacobi(stack, name, (int(vectors), m, n, stack, m, values, u, m, v, n), infos, jacobi)
+    _run_jacobi(stack, name, (int(vectors), m, n, stack, m, values, u, m, v, n), infos, jacobi)
     if not vectors:
         return None, values, None, infos
-    v = _conjugates(v.swapaxes(1, 2))
+    v = _conjugate_copy(v.swapaxes(1, 2))
     return u if full or m == n else u[:, :n].copy("C"), values, v, infos
 
 
@@ -318,7 +318,7 @@ def _polar_svd(stack, full):
     if dtype.char in "fF" and _core.device_attribute(stack.device, _DOUBLE_RATIO) <= 2:
         limit = _MAX_PERTURBATION
     work = stack.astype(np.result_type(dtype, np.float64)) if limit else stack.copy("C")
-    u, values, v, infos, perturbed = _polar(work, full)
+    u, values, v, infos, perturbed = _polar_factors(work, full)
     if limit:
         u, v, values = u.astype(dtype), v.astype(dtype), values.astype(real_of(dtype))
     highest = values[:, 0].copy_to_host()  # waits
@@ -328,7 +328,7 @@ def _polar_svd(stack, full):
     return u, values, v, infos
 
 
-def _polar(stack, full):
+def _polar_factors(stack, full):
     """Returns (columns of U, singular values, columns of V^H, infos, perturbations). cuSOLVER writes the
     perturbations to host memory, so read them only after waiting for the stream."""
     count, n, m = stack.shape
@@ -342,13 +342,13 @@ def _polar(stack, full):
     def args(i):
         return (*begin, stack[i], m, real, values[i], kind, u[i], m, kind, v[i], n, kind)
 
-    gesvdp = _Generic(stack, "Xgesvdp", *args(0))
+    gesvdp = _StackSolver(stack, "Xgesvdp", *args(0))
     for i in range(count):
         gesvdp(*args(i), infos[i : i + 1], more=(perturbed.ctypes.data + 8 * i,))
-    return u, values, _conjugates(v.swapaxes(1, 2)), infos, perturbed
+    return u, values, _conjugate_copy(v.swapaxes(1, 2)), infos, perturbed
 
 
-def _conjugates(array):
+def _conjugate_copy(array):
     """Returns a contiguous copy of the conjugates."""
     return (np.conjugate(array) if array.dtype.kind == "c" else array).copy("C")
 
@@ -371,7 +371,7 @@ def _qr_svd(stack, full, vectors):
         a, s, left, right = one
         return job, job, m, n, kind, a, m, real, s, kind, left, m, kind, right, n, kind
 
-    gesvd = _Generic(stack, "Xgesvd", *args())
+    gesvd = _StackSolver(stack, "Xgesvd", *args())
     for i in range(count):
         gesvd(*args(i), infos[i : i + 1])
     return u, values, v, infos

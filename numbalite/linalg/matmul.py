@@ -84,7 +84,7 @@ def matmul(
     words = {"signature": signature} if signature else {}
     loop = np.matmul.resolve_dtypes(given, casting=casting, **words)
     if axes is not None:
-        a, b, back = _moved_axes(a, b, axes)
+        a, b, back = _move_matrix_axes(a, b, axes)
     with assign.on_device(a.device):
         shape = _result_shape(a.shape, b.shape)
         made_of = a.dtype if dtype is None and _is_bfloat16(*given) else loop[2]
@@ -180,12 +180,12 @@ def _result_shape(a, b):
     except ValueError:
         raise ValueError(
             f"operands could not be broadcast together with remapped shapes [original->remapped]: "
-            f"{shapes._brief(a)}->{_remapped(a)} {shapes._brief(b)}->{_remapped(b)} "
+            f"{shapes._brief(a)}->{_remapped_shape(a)} {shapes._brief(b)}->{_remapped_shape(b)} "
         ) from None
     return stacked + a[-2:-1] + (b[-1:] if len(b) > 1 else ())
 
 
-def _remapped(shape):
+def _remapped_shape(shape):
     return f"({','.join([*map(str, shape[:-2]), 'newaxis', 'newaxis'])})"
 
 
@@ -198,7 +198,7 @@ def _as_matrices(a, b, out):
     return a, b, out
 
 
-def _moved_axes(a, b, axes):
+def _move_matrix_axes(a, b, axes):
     """Applies the argument `axes`: returns (a and b with matrices in the last axes, a function that moves the
     result's axes back)."""
     if not isinstance(axes, list) or len(axes) not in (2, 3):
@@ -287,7 +287,7 @@ def _has_16_bit_elements(a, b, out):
     return narrow and out.dtype in (a.dtype, np.dtype("f"))
 
 
-def _as_bits(array):
+def _bit_view(array):
     """Returns a view of the bits of a bfloat16 array; returns other arrays unchanged."""
     is_one = _is_bfloat16(array.dtype)
     return array._view(array.shape, array.strides, np.dtype("u2")) if is_one else array
@@ -311,7 +311,7 @@ def _multiply_by_cublas(a, b, out, stacked, stream):
     if not _core.cudalib_is_open("cublas"):
         CUBLAS.open()
     bfloat16 = _is_bfloat16(a.dtype)
-    a, b, out = map(_as_bits, (a, b, out))
+    a, b, out = map(_bit_view, (a, b, out))
     count = math.prod(stacked)
     if len(stacked) > 1 or a.ndim > 3 or b.ndim > 3:
         a, b = (

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @functools.cache
-def _magnitudes(ufunc, dtype):
+def _magnitude_reduction(ufunc, dtype):
     """Returns the one-pass reduction (MapReduce) of the elements' magnitudes."""
     real = real_of(dtype)
     signature = types.Signature(types.scalar(real), (types.scalar(dtype),))
@@ -36,10 +36,10 @@ def _magnitudes(ufunc, dtype):
     return MapReduce(function, signature, cuda_ufunc_for(ufunc), real)
 
 
-def _reduced(ufunc, x, axis, keepdims):
+def _reduce_magnitudes(ufunc, x, axis, keepdims):
     """Reduces the magnitudes of the elements by a ufunc, in one pass for dtypes of IN_OWN_PRECISION."""
     if x.dtype.char in IN_OWN_PRECISION and x.size:
-        return _magnitudes(ufunc, x.dtype)((x,), axis, keepdims, None, 0)
+        return _magnitude_reduction(ufunc, x.dtype)((x,), axis, keepdims, None, 0)
     initial = 0 if ufunc is np.maximum else reductions._NO_VALUE
     return reductions.reduce_axes(ufunc, np.abs(x), axis, None, None, keepdims, initial)
 
@@ -53,7 +53,7 @@ def _norms(dtype):
     return OperatorLoops(f"norm_of<{cxx_type(wide)}, {text}>", "norm", size)
 
 
-def _as_inexact(x):
+def _inexact_array(x):
     return x if x.dtype.kind in "fc" else x.astype(float)
 
 
@@ -62,7 +62,7 @@ def _euclidean_norm(x, axis, keepdims):
     if (is_integer or x.dtype.char in ("e", *IN_OWN_PRECISION)) and x.size:
         result = np.dtype(float) if is_integer else real_of(x.dtype)
         return run_reduction(_norms(x.dtype), x, axis, keepdims, result, 1.0, True)
-    x = _as_inexact(x)
+    x = _inexact_array(x)
     squares = elementwise.template_ufunc("squared", "squares")(x)
     return np.sqrt(reductions.sum(squares, axis, keepdims=keepdims))
 
@@ -72,11 +72,11 @@ def _vector(x, order, axis, keepdims):
         return _euclidean_norm(x, axis, keepdims)
     if isinstance(order, str):
         raise ValueError(f"Invalid norm order '{order}' for vectors")
-    x = _as_inexact(x)
+    x = _inexact_array(x)
     if order == 0:
         return reductions.sum(np.not_equal(x, 0), axis, real_of(x.dtype), keepdims=keepdims)
     if order in _REDUCED_MAGNITUDES:
-        return _reduced(_REDUCED_MAGNITUDES[order], x, axis, keepdims)
+        return _reduce_magnitudes(_REDUCED_MAGNITUDES[order], x, axis, keepdims)
     size = np.abs(x)
     power = size.dtype.type(order)
     total = reductions.sum(np.power(size, power), axis, keepdims=keepdims)
@@ -100,13 +100,13 @@ _BY_SUMS = {
 def _matrix(x, order, axes, keepdims):
     if order in (None, "fro", "f"):
         return _euclidean_norm(x, tuple(axes), keepdims)
-    x = _as_inexact(x)
+    x = _inexact_array(x)
     if order in _BY_VALUES:
         last = x.transpose([i for i in range(x.ndim) if i not in axes] + list(axes))
         made = _BY_VALUES[order](svd(last, compute_uv=False))
     elif order in _BY_SUMS:
         reduction, which = _BY_SUMS[order]
-        sums = _reduced(np.add, x, axes[which], True)
+        sums = _reduce_magnitudes(np.add, x, axes[which], True)
         keywords = {"initial": 0} if reduction is reductions.max else {}
         made = reduction(sums, tuple(sorted(axes)), **keywords)
     else:

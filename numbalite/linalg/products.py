@@ -47,7 +47,7 @@ def dot(a, b, out=None) -> DeviceNDArray:
             _check_out("dot", out, a.shape or b.shape, np.result_type(a.dtype, b.dtype))
         return np.multiply(a, b, out=out)
     i, j = a.ndim - 1, max(b.ndim - 2, 0)
-    _check_depth(a, b, i, j)
+    _check_summed_lengths(a, b, i, j)
     if out is not None:
         shape = a.shape[:i] + b.shape[:j] + b.shape[j + 1 :]
         _check_out("dot", out, shape, np.result_type(a.dtype, b.dtype))
@@ -56,7 +56,7 @@ def dot(a, b, out=None) -> DeviceNDArray:
     return _contracted(a, b, [i], [j], out)
 
 
-def _check_depth(a, b, i, j):
+def _check_summed_lengths(a, b, i, j):
     if a.shape[i] != b.shape[j]:
         raise ValueError(
             f"shapes {shapes._brief(a.shape)} and {shapes._brief(b.shape)} not aligned: "
@@ -67,7 +67,7 @@ def _check_depth(a, b, i, j):
 def _contracted(a, b, of_a: Sequence[int], of_b: Sequence[int], out: Any = None):
     """Sums products over the axes `of_a` of a and `of_b` of b, by one matrix product."""
     for i, j in zip(of_a, of_b, strict=True):
-        _check_depth(a, b, i, j)
+        _check_summed_lengths(a, b, i, j)
     free_a = [i for i in range(a.ndim) if i not in of_a]
     free_b = [j for j in range(b.ndim) if j not in of_b]
     depth = 1
@@ -143,7 +143,7 @@ def tensordot(a, b, axes=2) -> DeviceNDArray:
         if count < 0:
             raise ValueError("shape-mismatch for sum")
         if count > min(a.ndim, b.ndim):
-            _refuse_count(a, b, count)
+            _raise_count_error(a, b, count)
         of_a, of_b = list(range(a.ndim - count, a.ndim)), list(range(count))
     else:
         of_a, of_b = (list(shapes.numbers_of(one)) for one in axes)
@@ -155,7 +155,7 @@ def tensordot(a, b, axes=2) -> DeviceNDArray:
     return _contracted(a, b, of_a, of_b)
 
 
-def _refuse_count(a, b, count):
+def _raise_count_error(a, b, count):
     """Raises NumPy's exception for more axes than the arrays have. NumPy compares lengths up to the first
     missing axis."""
     with contextlib.suppress(IndexError):

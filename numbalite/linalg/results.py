@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @functools.cache
-def _tuple_of(name):
+def _result_class(name):
     """Returns the class of the named tuple that NumPy's function of this name returns; a plain tuple before NumPy
     1.25."""
     made = type(getattr(np.linalg, name)(np.eye(1)))
@@ -28,7 +28,7 @@ def _tuple_of(name):
 
 def as_named_tuple(name: str, *values: Any) -> Any:
     """Returns the values as the tuple that NumPy's function of this name returns."""
-    return _tuple_of(name)(*values)
+    return _result_class(name)(*values)
 
 
 @jit

@@ -131,7 +131,7 @@ def tensorsolve(a, b, axes=None) -> Any:
 # --------------------------------------------------------------------------------------- determinants
 
 
-def _diagonals(a, dtype):
+def _lu_diagonals(a, dtype):
     """Returns (diagonals of LU, pivots, 1-based row numbers, infos)"""
     lus = stack(a, dtype)
     count, n, _ = lus.shape
@@ -155,7 +155,7 @@ def det(a) -> Any:
         dtype = computed_in("det", a)
         if not a.size:
             return _identity_matrix(a, dtype)
-        diagonals, pivots, indices, infos = _diagonals(a, dtype)
+        diagonals, pivots, indices, infos = _lu_diagonals(a, dtype)
         made = reductions.prod(elementwise.template_ufunc("factor")(diagonals, pivots, indices), 1)
         return elementwise.template_ufunc("otherwise")(made, infos, dtype.type(0)).reshape(
             a.shape[:-2]
@@ -174,7 +174,7 @@ def slogdet(a) -> Any:
             return as_named_tuple(
                 "slogdet", _identity_matrix(a, dtype), np.log(_identity_matrix(a, real))
             )
-        diagonals, pivots, indices, infos = _diagonals(a, dtype)
+        diagonals, pivots, indices, infos = _lu_diagonals(a, dtype)
         phases = elementwise.template_ufunc("phase")(
             elementwise.template_ufunc("factor")(diagonals, pivots, indices)
         )
