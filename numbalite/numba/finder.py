@@ -28,24 +28,24 @@ class Finder(MetaPathFinder):
         if root == "minpy":
             return importlib.util.spec_from_loader(fullname, _Minpy(fullname), is_package=True)
         if fullname == "skcuda":
-            return importlib.util.spec_from_loader(fullname, _Skcuda(), is_package=True)
+            return importlib.util.spec_from_loader(fullname, _SkcudaLoader(), is_package=True)
         if fullname == "skcuda.cufft":
-            return importlib.util.spec_from_loader(fullname, _Existing("numbalite.numba.cufft"))
+            return importlib.util.spec_from_loader(fullname, _AliasLoader("numbalite.numba.cufft"))
         if root == "skcuda":
             raise ModuleNotFoundError(f"{fullname}: of skcuda, numbalite has skcuda.cufft")
         if root != "numba":
-            return _missing_in_ours(fullname, path)
+            return _check_missing_name(fullname, path)
         if fullname in names.MODULES:
             return importlib.util.spec_from_loader(
-                fullname, _Existing(names.MODULES[fullname]), is_package=True
+                fullname, _AliasLoader(names.MODULES[fullname]), is_package=True
             )
         if fullname in names.FOLDERS:
-            return importlib.util.spec_from_loader(fullname, _Folder(), is_package=True)
+            return importlib.util.spec_from_loader(fullname, _FolderLoader(), is_package=True)
         # Without name=, "from numba import x" raises this error instead of Python's own.
         raise ModuleNotFoundError(names.missing_module(fullname))
 
 
-def _missing_in_ours(fullname, path):
+def _check_missing_name(fullname, path):
     """Returns None, or raises ModuleNotFoundError if numbalite's module of this numba name lacks the name:
     "from numba.types import x" tries to import numbalite.types.x last."""
     outer, _, name = fullname.rpartition(".")
@@ -55,7 +55,7 @@ def _missing_in_ours(fullname, path):
     raise ModuleNotFoundError(names.missing_name(numbas, name))
 
 
-class _Existing(Loader):
+class _AliasLoader(Loader):
     """Returns a module of numbalite unchanged."""
 
     def __init__(self, ours: str) -> None:
@@ -97,7 +97,7 @@ class _Minpy(Loader):
         pass
 
 
-class _Skcuda(Loader):
+class _SkcudaLoader(Loader):
     """Makes the package skcuda."""
 
     def create_module(self, spec: ModuleSpec) -> None:
@@ -107,7 +107,7 @@ class _Skcuda(Loader):
         pass
 
 
-class _Folder(Loader):
+class _FolderLoader(Loader):
     """Creates a package that only contains other modules."""
 
     def create_module(self, spec: ModuleSpec) -> None:

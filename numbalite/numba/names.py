@@ -122,12 +122,12 @@ INSTEAD = {
 
 def missing_module(name: str) -> str:
     """Returns the message about a module of numba that numbalite does not have."""
-    return _suggest(f"no module {name!r}", name.split("."))
+    return _hint_message(f"no module {name!r}", name.split("."))
 
 
 def missing_name(module: str, name: str) -> str:
     """Returns the message about a name that numbalite's version of a numba module does not have."""
-    return _suggest(f"{module!r} has no {name!r}", [name])
+    return _hint_message(f"{module!r} has no {name!r}", [name])
 
 
 _COMPILER = (
@@ -137,7 +137,7 @@ _COMPILER = (
 _OTHERWISE = "if the program needs it, run it with numba itself"
 
 
-def _suggest(what, words):
+def _hint_message(what, words):
     instead = next((INSTEAD[word] for word in words if word in INSTEAD), "")
     if not instead:
         inner = any(

@@ -63,14 +63,14 @@ def run(arguments: list[str]) -> int:
     if first == "-m":
         sys.path.insert(0, os.getcwd())
         sys.argv = rest
-        return _ended(lambda: runpy.run_module(rest[0], run_name="__main__", alter_sys=True))
+        return _run_program(lambda: runpy.run_module(rest[0], run_name="__main__", alter_sys=True))
     if first == "-c":
         sys.path.insert(0, "")
         sys.argv = ["-c", *rest[1:]]
-        return _ended(lambda: _execute(rest[0], "<string>"))
+        return _run_program(lambda: _execute(rest[0], "<string>"))
     if os.path.isdir(first) or zipfile.is_zipfile(first):
         sys.argv = arguments
-        return _ended(lambda: runpy.run_path(first, run_name="__main__"))
+        return _run_program(lambda: runpy.run_path(first, run_name="__main__"))
     try:
         with io.open_code(os.path.abspath(first)) as file:
             source = file.read()
@@ -80,7 +80,7 @@ def run(arguments: list[str]) -> int:
     sys.argv = arguments
     config.hand_down("PROGRAM", os.path.abspath(first))  # to worker.py
     sys.path.insert(0, os.path.dirname(os.path.abspath(first)))
-    return _ended(lambda: _execute(source, first, first))
+    return _run_program(lambda: _execute(source, first, first))
 
 
 def _execute(source, name, file=None):
@@ -94,7 +94,7 @@ def _execute(source, name, file=None):
     exec(compile(source, name, "exec", dont_inherit=True), main.__dict__)
 
 
-def _ended(program: Callable[[], object]) -> int:
+def _run_program(program: Callable[[], object]) -> int:
     """Runs a program; returns the exit status of the process. A traceback begins at the program's lines, and
     the traceback of a numbalite error also ends at the program's lines."""
     try:

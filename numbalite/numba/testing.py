@@ -93,13 +93,13 @@ class ForeignArray:
         self.__cuda_array_interface__ = arr.__cuda_array_interface__
 
 
-def _always(_reason: Any = None) -> Callable[[Test], Test]:
+def _never_skip(_reason: Any = None) -> Callable[[Test], Test]:
     return lambda test: test
 
 
 def skip_on_cudasim(reason: str) -> Callable[[Test], Test]:
     """Skips no test, because numbalite's simulator runs everything that a GPU runs."""
-    return _always(reason)
+    return _never_skip(reason)
 
 
 def skip_unless_cudasim(reason: str) -> Callable[[Any], Any]:
@@ -122,11 +122,11 @@ def skip_under_cuda_memcheck(reason: str) -> Callable[[Any], Any]:
     return unittest.skipIf("CUDA_MEMCHECK" in os.environ, reason)
 
 
-skip_if_mvc_enabled = _always
+skip_if_mvc_enabled = _never_skip
 """Skips nothing: compatibility with newer minor versions of CUDA needs no switch."""
 
 
-def _unless_capability(least: tuple) -> Callable[[Any], Any]:
+def _skip_unless_capability(least: tuple) -> Callable[[Any], Any]:
     def decorate(test):
         found = tuple(cuda.get_current_device().compute_capability)
         text = "{}.{} or more".format(*least)
@@ -135,10 +135,10 @@ def _unless_capability(least: tuple) -> Callable[[Any], Any]:
     return decorate
 
 
-skip_unless_cc_53 = _unless_capability((5, 3))
-skip_unless_cc_60 = _unless_capability((6, 0))
-skip_unless_cc_75 = _unless_capability((7, 5))
-skip_unless_cc_90 = _unless_capability((9, 0))
+skip_unless_cc_53 = _skip_unless_capability((5, 3))
+skip_unless_cc_60 = _skip_unless_capability((6, 0))
+skip_unless_cc_75 = _skip_unless_capability((7, 5))
+skip_unless_cc_90 = _skip_unless_capability((9, 0))
 
 
 def skip_if_cuda_includes_missing(test: Test) -> Test:
@@ -148,7 +148,7 @@ def skip_if_cuda_includes_missing(test: Test) -> Test:
 
 def skip_if_nvjitlink_missing(reason: str) -> Callable[[Test], Test]:
     """Skips no test, because the installed library links code."""
-    return _always(reason)
+    return _never_skip(reason)
 
 
 @contextlib.contextmanager
@@ -162,14 +162,14 @@ def override_config(name: str, value: object) -> Iterator[None]:
         setattr(config, name, given)
 
 
-class _Captured(io.StringIO):
+class _CapturedText(io.StringIO):
     """The text that was written during the capture."""
 
 
 @contextlib.contextmanager
 def captured_output(stream_name: str) -> Iterator[io.StringIO]:
     """Captures sys.stdout or sys.stderr as text; `getvalue()` returns the text."""
-    given, found = getattr(sys, stream_name), _Captured()
+    given, found = getattr(sys, stream_name), _CapturedText()
     setattr(sys, stream_name, found)
     try:
         yield found
@@ -190,7 +190,7 @@ def captured_stderr() -> contextlib.AbstractContextManager[io.StringIO]:
 @contextlib.contextmanager
 def captured_cuda_stdout() -> Iterator[io.StringIO]:
     """Captures the output of kernels and C code: the process's file descriptor 1, until all kernels are done."""
-    found = _Captured()
+    found = _CapturedText()
     flush = ctypes.CDLL(None).fflush
     cuda.synchronize()
     sys.stdout.flush()

@@ -31,7 +31,7 @@ version_info = _VersionInfo(
 
 def __getattr__(name: str) -> Any:
     if name in names.INSTEAD:
-        return _Missing(name)
+        return _MissingName(name)
     if name in errors.__all__:
         return getattr(errors, name)
     try:
@@ -44,22 +44,22 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *dir(numbalite)})
 
 
-class _Missing:
+class _MissingName:
     """A name that programs import from numba; it raises an error only when it is used."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def _refuse(self) -> NoReturn:
+    def _raise_missing_name(self) -> NoReturn:
         raise NotImplementedError(names.missing_name("numba", self._name))
 
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:
-        self._refuse()
+        self._raise_missing_name()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        self._refuse()
+        self._raise_missing_name()
 
     def __repr__(self) -> str:
         return f"<{names.missing_name('numba', self._name)}>"
