@@ -22,9 +22,9 @@ def of_launch(launch: Launch) -> tuple:
     found = []
     loops: dict[str, list] = {}
     for line in launch.lines:
-        if (lanes := _loop_lanes(line)) is not None:
+        if (lanes := _low_loop_lanes(line)) is not None:
             loops.setdefault(line.file, []).append((line.number, lanes))
-            found.append(_loop(line, lanes))
+            found.append(_loop_advice(line, lanes))
     for line in launch.lines:
         found += _global_access_advice(line, "load", "read")
         found += _global_access_advice(line, "store", "write")
@@ -85,7 +85,7 @@ def _lanes(line: Line):
     )
 
 
-def _loop_lanes(line: Line):
+def _low_loop_lanes(line: Line):
     """Returns the mean number of threads in an iteration of the loop at this line if it is low, otherwise
     None."""
     if not line.loop_iterations:
@@ -94,7 +94,7 @@ def _loop_lanes(line: Line):
     return lanes if lanes < _FEW_LANES else None
 
 
-def _loop(line: Line, lanes):
+def _loop_advice(line: Line, lanes):
     return (
         line.loop_iterations * (1 - lanes / 32) / 4,
         f"{line.place}: {_number(lanes)} of 32 threads take part in an iteration of the loop; 32 if the threads of a "

@@ -70,7 +70,7 @@ def traffic(launch) -> Traffic:
     ]
     missed = [min(loads, max(m * scale, launch.loaded_sectors)) for m in missed]
     l2 = Range(missed[0] + written, missed[1] + written)
-    dram = _dram(launch, missed[1], written)
+    dram = _dram_sectors(launch, missed[1], written)
     return Traffic(
         l1_hit_rate=Range(*(1 - m / loads if loads else 0.0 for m in reversed(missed))),
         l2_hit_rate=_l2_hit_rate(launch, missed, written, dram),
@@ -79,7 +79,7 @@ def traffic(launch) -> Traffic:
     )
 
 
-def _dram(launch, missed, written):
+def _dram_sectors(launch, missed, written):
     """Returns the Range of the number of sectors transferred from and to DRAM. Stored data may stay in the L2 cache after the launch."""
     loaded, stored = launch.loaded_sectors, launch.stored_sectors
     cache = launch.gpu.l2_bytes // SECTOR

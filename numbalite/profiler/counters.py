@@ -213,15 +213,15 @@ class Line(Counters):
         return f"{os.path.basename(self.file)}:{self.number}" if self.file else "numbalite"
 
     def __repr__(self) -> str:
-        return f"<Line {self.place}: {_nonzero(self)}>"
+        return f"<Line {self.place}: {_nonzero_text(self)}>"
 
 
-def _nonzero(counters):
+def _nonzero_text(counters):
     shown = ((name, getattr(counters, name)) for name in COUNTERS)
     return ", ".join(f"{name} {value}" for name, value in shown if value) or "nothing"
 
 
-class _WithLines(Counters):
+class _CountersWithLines(Counters):
     """The counters of all lines, and the lines."""
 
     __slots__ = ("_lines",)
@@ -269,7 +269,7 @@ class _WithLines(Counters):
         return found[0]
 
 
-class Launch(_WithLines):
+class Launch(_CountersWithLines):
     """One launch: its counters, and the resources of its kernel as compiled for the chosen GPU."""
 
     __slots__ = (
@@ -310,7 +310,7 @@ class Launch(_WithLines):
         self.reuse: tuple = reuse
         """Sectors by reuse distance (caches.py)."""
         self._compile(compiled, shared, as_written)
-        super().__init__(self._reconciled([Line(*line) for line in lines]))
+        super().__init__(self._reconcile_lines([Line(*line) for line in lines]))
         self.traffic: Traffic = caches.traffic(self)
         """Bytes between the levels of memory, and hit rates."""
         self._prediction = None
@@ -332,7 +332,7 @@ class Launch(_WithLines):
             self.written_because = "this was requested"
         self.code = None if self.written_because else code
 
-    def _reconciled(self, lines):
+    def _reconcile_lines(self, lines):
         self.work = self.block_counts = self.block_lanes = None
         if self.code is not None:
             warps = self.blocks * self.warps_of_block
@@ -451,7 +451,7 @@ class Launch(_WithLines):
         return self.traffic.l2_hit_rate
 
     @property
-    def _predicted(self):
+    def _cached_prediction(self):
         if self._prediction is None:
             self._prediction = timing.predict(self)
         return self._prediction
@@ -460,23 +460,23 @@ class Launch(_WithLines):
     def time(self) -> float:
         """The predicted time in seconds. Without the machine code, the predicted time does not include
         arithmetic and latency."""
-        return self._predicted.time
+        return self._cached_prediction.time
 
     @property
     def time_range(self) -> Range:
         """The range in which the time is expected; its upper end is infinite without the machine code."""
-        return self._predicted.range
+        return self._cached_prediction.range
 
     @property
     def time_at_least(self) -> float:
         """A lower limit of the time on the GPU, in seconds."""
-        return self._predicted.least
+        return self._cached_prediction.least
 
     @property
     def bound(self) -> str:
         """The hardware unit that bounds the time: "DRAM", "L2", "L1", "shared memory", "issue", "float32",
         "float64", "integers", "special functions", "latency", "too few blocks" or "launch"."""
-        return self._predicted.bound
+        return self._cached_prediction.bound
 
     @property
     def causes(self) -> tuple:
@@ -495,7 +495,7 @@ class Launch(_WithLines):
     @property
     def units(self) -> dict:
         """The time of each hardware unit in seconds, longest first."""
-        return self._predicted.units
+        return self._cached_prediction.units
 
     @property
     def advice(self) -> tuple:
@@ -532,7 +532,7 @@ class Launch(_WithLines):
             "l1_hit_rate": self.l1_hit_rate,
             "l2_hit_rate": self.l2_hit_rate,
             "time": self.time,
-            "time_range": [self.time_range.low, _finite(self.time_range.high)],
+            "time_range": [self.time_range.low, _finite_or_none(self.time_range.high)],
             "bound": self.bound,
             "units": self.units,
             "causes": [[line.file, line.number, share] for line, share in self.causes],
@@ -542,10 +542,10 @@ class Launch(_WithLines):
         }
 
     def __repr__(self) -> str:
-        return f"<Launch of {self.kernel}, grid {self.grid}, block {self.block}: {_nonzero(self)}>"
+        return f"<Launch of {self.kernel}, grid {self.grid}, block {self.block}: {_nonzero_text(self)}>"
 
 
-def _finite(value):
+def _finite_or_none(value):
     return None if value == float("inf") else value
 
 
@@ -557,7 +557,7 @@ def lines_as_dicts(lines) -> list:
     ]
 
 
-class KernelProfile(_WithLines):
+class KernelProfile(_CountersWithLines):
     """The sums over all launches of a kernel, and its ``launches``."""
 
     __slots__ = ("launches", "name")

@@ -26,7 +26,7 @@ def counts(code: MachineCode, lines, warps: int) -> tuple:
     evidence: list = [[] for _ in code.blocks]
     places = Places(lines)
     for requests, lanes, blocks in _execution_evidence(code, lines, places):
-        for block, count in _distribute(requests, blocks, code, warps):
+        for block, count in _executions_of_blocks(requests, blocks, code, warps):
             evidence[block].append((count, lanes))
     counted = {block: max(values)[0] for block, values in enumerate(evidence) if values}
     lanes_of = {block: max(values)[1] for block, values in enumerate(evidence) if values}
@@ -95,7 +95,7 @@ def _execution_evidence(code, lines, places):
             yield getattr(line, f"{kind}_requests"), lanes, blocks
 
 
-def _distribute(requests, blocks, code, warps):
+def _executions_of_blocks(requests, blocks, code, warps):
     """Yields (block, number of executions of the block). The blocks of a loop are executed equally often. The
     loop with the most accesses is first, because an unrolled loop runs before the loop of its remainder."""
     groups: dict = {}
@@ -204,7 +204,7 @@ def active_threads(code: MachineCode, counts: list, lanes: list, threads: int) -
     sizes = [
         len(block.instructions) * count for block, count in zip(code.blocks, counts, strict=True)
     ]
-    splits = [_may_split(block) for block in code.blocks]
+    splits = [_may_split_warp(block) for block in code.blocks]
     entry = splits.index(True) + 1 if True in splits else len(splits)  # all threads execute these
     lanes = [full] * entry + lanes[entry:]
     near = _known_lanes(lanes, splits, None)
@@ -221,7 +221,7 @@ def active_threads(code: MachineCode, counts: list, lanes: list, threads: int) -
     )
 
 
-def _may_split(block):
+def _may_split_warp(block):
     last = block.instructions[-1]
     return bool(last.guard) and last.name in ("BRA", "EXIT")
 
@@ -229,11 +229,11 @@ def _may_split(block):
 def _known_lanes(lanes, splits, default):
     """Returns (lanes of the last known block, of the next known block) for each block; `default` if the threads may have
     split in between. splits: may they, after each block?"""
-    before = _filled(lanes, splits, default)
-    return zip(before, _filled(lanes[::-1], splits[-2::-1], default)[::-1], strict=True)
+    before = _filled_lanes(lanes, splits, default)
+    return zip(before, _filled_lanes(lanes[::-1], splits[-2::-1], default)[::-1], strict=True)
 
 
-def _filled(lanes, splits, default):
+def _filled_lanes(lanes, splits, default):
     found: list = []
     for number, active in enumerate(lanes):
         if active is None or active < 0:

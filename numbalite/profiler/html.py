@@ -30,12 +30,12 @@ def of_profile(p: profile) -> str:
     if not kernels:
         return f"<p>{escape(text.of_profile(p))}</p>"
     most = max(map(_highest_weight, kernels.values()))
-    parts = [_summary(p)] if len(kernels) > 1 else []
+    parts = [_summary_html(p)] if len(kernels) > 1 else []
     parts += [of_kernel(kernel, most) for kernel in kernels.values()]
     return "".join([*parts, f"<p><small>{escape(text.basis(p))}</small></p>"])
 
 
-def _summary(p):
+def _summary_html(p):
     title, rows, rest = text.summary_rows(p)
     styles = (_CELL, _CELL, "padding: 0 0.6em; white-space: nowrap", "padding: 0 0.6em")
     cells = [
@@ -64,7 +64,7 @@ def of_kernel(kernel: KernelProfile, most: float = 0) -> str:
     seen = dict.fromkeys(tuple(text.facts(launch)) for launch in kernel.launches)
     out += [f"<p>{escape('. '.join(sentences))}.</p>" for sentences in list(seen)[:3]]
     out.append(_table(kernel, most or _highest_weight(kernel)))
-    out.append(_pictures(kernel))
+    out.append(_pictures_html(kernel))
     if kernel.advice:
         out.append(f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in kernel.advice)}</ul>")
     return f"<div class='numbalite-profile'>{''.join(out)}</div>"
@@ -78,7 +78,7 @@ def page(p: profile) -> str:
     return f"<!DOCTYPE html>{head}{style}{of_profile(p)}{roofline}"
 
 
-def _pictures(kernel):
+def _pictures_html(kernel):
     """Returns SVG pictures of the accesses of the most expensive lines whose accesses cost more than
     necessary."""
     wasteful = sorted(filter(_is_wasteful, kernel.lines), key=text.weight, reverse=True)

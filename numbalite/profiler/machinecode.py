@@ -106,10 +106,10 @@ def of_cubin(cubin: bytes, symbol: str) -> MachineCode | str:
 def parse(text: str, symbol: str) -> MachineCode:
     """Reads the output of ``nvdisasm -gi -c``; raises LookupError if the output does not contain the
     kernel."""
-    rows = _rows_of(text.split("\n"), symbol)
+    rows = _instruction_rows(text.split("\n"), symbol)
     starts = {0}
     labels = {name: at for name, at in rows if isinstance(name, str)}
-    code = _without_padding([row for row in rows if not isinstance(row[0], str)], labels)
+    code = _strip_padding([row for row in rows if not isinstance(row[0], str)], labels)
     starts.update(labels.values())
     for at, (instruction, _) in enumerate(code, 1):
         if instruction.name in _JUMPS:
@@ -125,7 +125,7 @@ def parse(text: str, symbol: str) -> MachineCode:
     return MachineCode(blocks, loops)
 
 
-def _rows_of(lines, symbol):
+def _instruction_rows(lines, symbol):
     """Returns (Instruction, its index) and (label, the index of the following instruction) of one
     kernel."""
     start = f".text.{symbol}:"
@@ -150,7 +150,7 @@ def _rows_of(lines, symbol):
     return rows
 
 
-def _without_padding(code, labels):
+def _strip_padding(code, labels):
     """Removes the code after the last instruction of a kernel, which is never executed: a branch to itself,
     and NOPs."""
     end = len(code)

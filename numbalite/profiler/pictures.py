@@ -63,7 +63,7 @@ def _text(x, y, text, color=_INK, anchor="start", size=11):
     )
 
 
-def _box(x, y, width, height, color, title=""):
+def _rect(x, y, width, height, color, title=""):
     inside = f"<title>{escape(title)}</title>" if title else ""
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{color}" '
@@ -112,9 +112,9 @@ def sectors(line: Line, sample: Sample) -> Picture:
     first = rows[0] * LINE
     asked = len({at + b for _, at in sample.active for b in range(sample.size)})
     parts = [
-        _text(10, 18, f"{line.place}: {_shorten(line.text, 70)}", size=12),
+        _text(10, 18, f"{line.place}: {_shorten_text(line.text, 70)}", size=12),
         _text(
-            10, 36, f"{_verb(sample)} of one warp: {len(used)} sectors of 32 bytes, {_share(asked, len(used))} of their "
+            10, 36, f"{_access_name(sample)} of one warp: {len(used)} sectors of 32 bytes, {_share_text(asked, len(used))} of their "
             f"bytes are accessed",
         ),
     ]  # fmt: skip
@@ -122,44 +122,44 @@ def sectors(line: Line, sample: Sample) -> Picture:
     for row in rows[:_MAX_LINES]:
         parts.append(_text(78, y + 12, f"+{row * LINE - first}", _LIGHT, "end"))
         for number in range(LINE // SECTOR):
-            parts += _sector(row * LINE // SECTOR + number, used, touched, y)
+            parts += _sector_boxes(row * LINE // SECTOR + number, used, touched, y)
         y += _CELL + 6
     if len(rows) > _MAX_LINES:
         parts.append(_text(84, y + 10, f"and {len(rows) - _MAX_LINES} more cache lines", _LIGHT))
         y += 18
-    parts += _legend(
+    parts += _legend_svg(
         84, y + 8, ((_WANTED, "accessed"), (_PARTLY, "rest of the sector"), (_FREE, "not accessed"))
     )
     return Picture(84 + 4 * (8 * (_CELL - 4) + 10) + 16, y + 30, parts)
 
 
-def _shorten(text, length):
+def _shorten_text(text, length):
     text = text.strip()
     return text if len(text) <= length else f"{text[: length - 1]}\u2026"
 
 
-def _verb(sample):
+def _access_name(sample):
     return "A store" if sample.kind.endswith("store") else "A load"
 
 
-def _share(asked, count):
+def _share_text(asked, count):
     return f"{asked / (count * SECTOR):.0%}"
 
 
-def _sector(sector, used, touched, y):
+def _sector_boxes(sector, used, touched, y):
     words = SECTOR // BANK_BYTES
     x = 84 + sector % (LINE // SECTOR) * (words * (_CELL - 4) + 10)
     for word in range(sector * words, (sector + 1) * words):
         lanes = touched.get(word)
         color = _WANTED if lanes else _PARTLY if sector in used else _FREE
         title = f"lanes {', '.join(map(str, lanes))}" if lanes else ""
-        yield _box(x, y, _CELL - 4, _CELL, color, title)
+        yield _rect(x, y, _CELL - 4, _CELL, color, title)
         x += _CELL - 4
 
 
-def _legend(x, y, entries):
+def _legend_svg(x, y, entries):
     for color, text in entries:
-        yield _box(x, y, 10, 10, color)
+        yield _rect(x, y, 10, 10, color)
         yield _text(x + 14, y + 9, text, _LIGHT)
         x += 32 + 5.5 * len(text)
 
@@ -187,11 +187,11 @@ def banks(line: Line, sample: Sample) -> Picture:
     tall = _CELL if shown <= _FEW_WORDS else _CELL // 3
     base = 52 + shown * (tall + _GAP)
     parts = [
-        _text(10, 18, f"{line.place}: {_shorten(line.text, 80)}", size=12),
+        _text(10, 18, f"{line.place}: {_shorten_text(line.text, 80)}", size=12),
         _text(
             10,
             36,
-            f"{_verb(sample)} of one warp: up to {highest} word{'s' * (highest > 1)} of a bank, "
+            f"{_access_name(sample)} of one warp: up to {highest} word{'s' * (highest > 1)} of a bank, "
             f"{necessary} without conflicts",
         ),
     ]
@@ -200,13 +200,13 @@ def banks(line: Line, sample: Sample) -> Picture:
         for number, (_, lanes) in enumerate(column[:_MAX_WORDS]):
             color = _WANTED if number < necessary else _BAD
             title = f"lanes {', '.join(map(str, lanes))}"
-            parts.append(_box(x, base - (number + 1) * (tall + _GAP), _CELL, tall, color, title))
+            parts.append(_rect(x, base - (number + 1) * (tall + _GAP), _CELL, tall, color, title))
         if not column:
-            parts.append(_box(x, base - tall - _GAP, _CELL, tall, _FREE))
+            parts.append(_rect(x, base - tall - _GAP, _CELL, tall, _FREE))
         parts.append(_text(x + _CELL / 2, base + 11, str(bank), _LIGHT, "middle", 9))
     parts.append(_text(20, base + 26, "bank", _LIGHT))
     entries = ((_WANTED, "necessary pass"), (_BAD, "waits"), (_FREE, "not used"))
-    parts += _legend(70, base + 18, entries)
+    parts += _legend_svg(70, base + 18, entries)
     return Picture(40 + BANKS * (_CELL + _GAP), base + 38, parts)
 
 
@@ -294,14 +294,14 @@ def _axes(place, low_x, high_x, low_y, high_y):
     for power in range(round(math.log10(low_y)), round(math.log10(high_y)) + 1):
         _, y = place(low_x, 10.0**power)
         yield f'<line x1="{left}" y1="{y:.1f}" x2="{left + width}" y2="{y:.1f}" stroke="{_FREE}"/>'
-        yield _text(left - 6, y + 4, _rate(10.0**power), _LIGHT, "end")
+        yield _text(left - 6, y + 4, _rate_text(10.0**power), _LIGHT, "end")
     yield _text(
         left + width / 2, top + height + 34, "operations for each byte of DRAM", _INK, "middle"
     )
     yield _text(left, top - 6, "flop/s")
 
 
-def _rate(value):
+def _rate_text(value):
     for factor, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= factor:
             return f"{value / factor:g} {unit}"

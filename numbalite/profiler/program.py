@@ -55,7 +55,7 @@ def main(arguments) -> int:
             try:
                 runpy.run_path(arguments[0], run_name="__main__")
             except SystemExit as end:
-                status = _status(end)
+                status = _exit_status(end)
     finally:
         sys.stdout = shown
     if page:
@@ -68,7 +68,7 @@ def main(arguments) -> int:
     return status
 
 
-def _status(end):
+def _exit_status(end):
     if end.code is None or isinstance(end.code, int):
         return end.code or 0
     print(end.code, file=sys.stderr)

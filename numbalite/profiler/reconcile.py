@@ -84,12 +84,12 @@ def reconcile(lines, code: MachineCode, warps: int) -> None:
         is_clear = _all_belong_to_lines(found, lines, kind) and not any(
             one == space for _, one in found
         )
-        elsewhere = _depth_elsewhere(found, lines, kind)
+        elsewhere = _moved_depth(found, lines, kind)
         for line in lines:
             own = found.get((line.key, kind))
             if own is not None:
-                _change_widths(line, kind, own)
-                _remove_repeated(line, kind, own, warps, elsewhere)
+                _widen_accesses(line, kind, own)
+                _remove_repeated_accesses(line, kind, own, warps, elsewhere)
             elif is_clear:
                 _set(line, kind, {})
     _combine_atomics(lines, code)
@@ -122,7 +122,7 @@ def _all_belong_to_lines(found, lines, kind):
     return all(key in having for key, one in found if one == kind)
 
 
-def _depth_elsewhere(found, lines, kind):
+def _moved_depth(found, lines, kind):
     """Returns the smallest loop depth of accesses at lines without accesses on the simulator, to which the
     compiler moved them."""
     having = {line.key for line in lines if getattr(line, f"{kind}_requests")}
@@ -132,12 +132,12 @@ def _depth_elsewhere(found, lines, kind):
     return min(depths, default=math.inf)
 
 
-def _change_widths(line, kind, own):
+def _widen_accesses(line, kind, own):
     if own.widest >= 8:
         _set(line, kind, line.widened[0 if own.widest == 8 else 1])
 
 
-def _remove_repeated(line, kind, own, warps, elsewhere):
+def _remove_repeated_accesses(line, kind, own, warps, elsewhere):
     """Corrects the counters of accesses that the compiler moved out of a loop."""
     requests = getattr(line, f"{kind}_requests")
     most = len(own.depths) * warps

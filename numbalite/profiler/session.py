@@ -88,12 +88,12 @@ class profile:
             if not _core.capture_here():
                 if error is None:
                     _core.synchronize_all()
-                self._collect()
+                self._collect_launches()
         finally:
             _core.profile_close(self._token)
             self._token = 0
 
-    def _collect(self):
+    def _collect_launches(self):
         while self._token and (record := _core.profile_take(self._token)) is not None:
             self._launches.append(self._launch(record))
 
@@ -113,7 +113,7 @@ class profile:
         """All launches, in the order in which they ended; within the block, this waits for them."""
         if self._token and not _core.capture_here():
             _core.synchronize_all()
-            self._collect()
+            self._collect_launches()
         return tuple(self._launches)
 
     @property

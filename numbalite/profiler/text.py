@@ -93,18 +93,18 @@ def facts(launch: Launch) -> list:
             f"{launch.shared_bytes} bytes of shared memory, occupancy {launch.occupancy:.0%} (limited by "
             f"{launch.occupancy_limit})"
         )
-    facts = [first, _caches(launch), _prediction(launch)]
+    facts = [first, _cache_text(launch), _prediction(launch)]
     if not launch.is_complete:
         facts.append("the launch did not run to its end: its counters are too small")
     return facts
 
 
-def _caches(launch):
-    parts = [f"{_interval(launch.dram_bytes, _bytes)} from and to DRAM"]
+def _cache_text(launch):
+    parts = [f"{_interval_text(launch.dram_bytes, _bytes)} from and to DRAM"]
     if launch.global_load_sectors:
-        parts.append(f"L1 hit rate {_interval(launch.l1_hit_rate, '{:.0%}'.format)}")
+        parts.append(f"L1 hit rate {_interval_text(launch.l1_hit_rate, '{:.0%}'.format)}")
     if launch.traffic.l2_bytes.high:
-        parts.append(f"L2 hit rate {_interval(launch.l2_hit_rate, '{:.0%}'.format)}")
+        parts.append(f"L2 hit rate {_interval_text(launch.l2_hit_rate, '{:.0%}'.format)}")
     return ", ".join(parts)
 
 
@@ -114,16 +114,16 @@ def _prediction(launch):
         return f"at least {_time(low)}, bound by {launch.bound}; arithmetic and latency are not predicted"
     return (
         f"predicted: {_time(launch.time)} ({_time(low)} to {_time(high)}), bound by {launch.bound}"
-        f"{_causes(launch)}"
+        f"{_causes_text(launch)}"
     )
 
 
-def _causes(launch):
+def _causes_text(launch):
     shown = [c for c in launch.causes[:MAX_CAUSES] if c.share >= MIN_SHARE]
     return "".join(f", {share:.0%} {line.place}" for line, share in shown)
 
 
-def _interval(found, show):
+def _interval_text(found, show):
     low, high = map(show, found)
     return low if low == high else f"{low} to {high}"
 

@@ -106,7 +106,7 @@ def work(code, counts) -> Work:
     total = [0.0] * len(Work._fields)
     for block, count in zip(code.blocks, counts, strict=True):
         names = [instruction.name for instruction in block.instructions]
-        waits = _waits(block.instructions)
+        waits = _count_load_waits(block.instructions)
         row = (
             len(names), _number(names, _FLOAT32), _number(names, _FLOAT64),
             _number(names, _COUNTED) + _number(names, ("FFMA",)), _number(names, _INTEGER),
@@ -120,7 +120,7 @@ def _number(names, wanted):
     return sum(name in wanted for name in names)
 
 
-def _waits(instructions):
+def _count_load_waits(instructions):
     """Returns {"global": n, "shared": n}, the number of instructions that read a register that an earlier
     load of the block fills; loads issued before such an instruction share one wait."""
     pending: dict = {"global": set(), "shared": set()}
@@ -166,7 +166,7 @@ def predict(launch) -> Prediction:
         units["float64"] = done.float64 * share * 32 / gpu.float64_per_clock / clock
         units["integers"] = done.integer * share * 32 / _INTEGER_PER_CLOCK / clock
         units["special functions"] = done.special * share * 32 / _SPECIAL_PER_CLOCK / clock
-        units["latency"] = _latency(launch, done, max(units.values()))
+        units["latency"] = _latency_time(launch, done, max(units.values()))
     return _limiting_unit(launch, units)
 
 
@@ -215,7 +215,7 @@ def _atomic_factor(code):
     return 1 + (_FLOAT_ATOMICS - 1) * floats / max(1, len(opcodes))
 
 
-def _latency(launch, done, others):
+def _latency_time(launch, done, others):
     """Returns the time in seconds that the warps of a multiprocessor need if latency limits them. Only warps
     that are resident at the same time overlap."""
     gpu, warps = launch.gpu, launch.blocks * launch.warps_of_block
