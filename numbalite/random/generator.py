@@ -146,7 +146,7 @@ class Generator:
 
     # ---- how
 
-    def _draw(self, what, size, dtype, out, stream, *values):
+    def _variates(self, what, size, dtype, out, stream, *values):
         """Returns random numbers from the distribution of a method in the table."""
         distribution, ranges = _METHODS[what]
         given = [(name, value, ranges[name]) for name, value in zip(ranges, values, strict=True)]
@@ -197,7 +197,7 @@ class Generator:
         DeviceNDArray([0.75244844, 0.48536515, 0.78681004],
                       dtype=float32, device=0)
         """
-        return self._draw("random", size, dtype, out, stream)
+        return self._variates("random", size, dtype, out, stream)
 
     def uniform(
         self, low: Any = 0.0, high: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
@@ -222,8 +222,8 @@ class Generator:
         DeviceNDArray
             The numbers, or ``out``.
         """
-        width = _width(low, high)
-        return self._draw("uniform", size, dtype, out, stream, low, width)
+        width = _uniform_width(low, high)
+        return self._variates("uniform", size, dtype, out, stream, low, width)
 
     def integers(
         self, low: Any, high: Any = None, size: Any = None, dtype: DTypeLike | None = None,
@@ -299,91 +299,91 @@ class Generator:
         -----
         The method is the Box-Muller transform.
         """
-        return self._draw("standard_normal", size, dtype, out, stream)
+        return self._variates("standard_normal", size, dtype, out, stream)
 
     def normal(
         self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws from the normal distribution with mean ``loc`` and standard deviation ``scale``."""
-        return self._draw("normal", size, dtype, out, stream, loc, scale)
+        return self._variates("normal", size, dtype, out, stream, loc, scale)
 
     def lognormal(
         self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Returns numbers whose logarithm is normally distributed."""
-        return self._draw("lognormal", size, dtype, out, stream, mean, sigma)
+        return self._variates("lognormal", size, dtype, out, stream, mean, sigma)
 
     def standard_exponential(
         self, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Exponential, with mean 1."""
-        return self._draw("standard_exponential", size, dtype, out, stream)
+        return self._variates("standard_exponential", size, dtype, out, stream)
 
     def exponential(
         self, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None, out: Any = None,
         *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Exponential, with mean ``scale``."""
-        return self._draw("exponential", size, dtype, out, stream, scale)
+        return self._variates("exponential", size, dtype, out, stream, scale)
 
     def laplace(
         self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Laplace's distribution about ``loc``."""
-        return self._draw("laplace", size, dtype, out, stream, loc, scale)
+        return self._variates("laplace", size, dtype, out, stream, loc, scale)
 
     def gumbel(
         self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Gumbel's distribution about ``loc``."""
-        return self._draw("gumbel", size, dtype, out, stream, loc, scale)
+        return self._variates("gumbel", size, dtype, out, stream, loc, scale)
 
     def logistic(
         self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws from the logistic distribution about ``loc``."""
-        return self._draw("logistic", size, dtype, out, stream, loc, scale)
+        return self._variates("logistic", size, dtype, out, stream, loc, scale)
 
     def standard_cauchy(
         self, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Cauchy's distribution."""
-        return self._draw("standard_cauchy", size, dtype, out, stream)
+        return self._variates("standard_cauchy", size, dtype, out, stream)
 
     def rayleigh(
         self, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None, out: Any = None,
         *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Rayleigh's distribution."""
-        return self._draw("rayleigh", size, dtype, out, stream, scale)
+        return self._variates("rayleigh", size, dtype, out, stream, scale)
 
     def weibull(
         self, a: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Weibull's distribution with shape ``a``."""
-        return self._draw("weibull", size, dtype, out, stream, a)
+        return self._variates("weibull", size, dtype, out, stream, a)
 
     def pareto(
         self, a: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws from the Pareto II (Lomax) distribution with shape ``a``."""
-        return self._draw("pareto", size, dtype, out, stream, a)
+        return self._variates("pareto", size, dtype, out, stream, a)
 
     def power(
         self, a: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws numbers in [0, 1] with density a x**(a - 1)."""
-        return self._draw("power", size, dtype, out, stream, a)
+        return self._variates("power", size, dtype, out, stream, a)
 
     def triangular(
         self, left: Any, mode: Any, right: Any, size: Any = None, dtype: DTypeLike | None = None,
@@ -391,14 +391,14 @@ class Generator:
     ) -> DeviceNDArray:  # fmt: skip
         """Draws from the triangular distribution between ``left`` and ``right`` with peak
         ``mode``."""
-        _check_order(left, mode, right)
-        return self._draw("triangular", size, dtype, out, stream, left, mode, right)
+        _check_triangle_order(left, mode, right)
+        return self._variates("triangular", size, dtype, out, stream, left, mode, right)
 
     def geometric(
         self, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """Draws int64 numbers of trials up to the first success."""
-        return self._draw("geometric", size, None, out, stream, p)
+        return self._variates("geometric", size, None, out, stream, p)
 
     # ---- a variable number of values
 
@@ -407,108 +407,108 @@ class Generator:
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws from the gamma distribution with scale 1."""
-        return self._draw("standard_gamma", size, dtype, out, stream, shape)
+        return self._variates("standard_gamma", size, dtype, out, stream, shape)
 
     def gamma(
         self, shape: Any, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws from the gamma distribution."""
-        return self._draw("gamma", size, dtype, out, stream, shape, scale)
+        return self._variates("gamma", size, dtype, out, stream, shape, scale)
 
     def beta(
         self, a: Any, b: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws from the beta distribution."""
-        return self._draw("beta", size, dtype, out, stream, a, b)
+        return self._variates("beta", size, dtype, out, stream, a, b)
 
     def chisquare(
         self, df: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws from the chi-square distribution, with ``df`` degrees of freedom."""
-        return self._draw("chisquare", size, dtype, out, stream, df)
+        return self._variates("chisquare", size, dtype, out, stream, df)
 
     def noncentral_chisquare(
         self, df: Any, nonc: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None,
         *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Chi-square about another place."""
-        return self._draw("noncentral_chisquare", size, dtype, out, stream, df, nonc)
+        return self._variates("noncentral_chisquare", size, dtype, out, stream, df, nonc)
 
     def f(
         self, dfnum: Any, dfden: Any, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Fisher's distribution."""
-        return self._draw("f", size, dtype, out, stream, dfnum, dfden)
+        return self._variates("f", size, dtype, out, stream, dfnum, dfden)
 
     def noncentral_f(
         self, dfnum: Any, dfden: Any, nonc: Any, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Fisher's distribution about another place."""
-        return self._draw("noncentral_f", size, dtype, out, stream, dfnum, dfden, nonc)
+        return self._variates("noncentral_f", size, dtype, out, stream, dfnum, dfden, nonc)
 
     def standard_t(
         self, df: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Student's distribution."""
-        return self._draw("standard_t", size, dtype, out, stream, df)
+        return self._variates("standard_t", size, dtype, out, stream, df)
 
     def wald(
         self, mean: Any, scale: Any, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Wald's, the inverse Gaussian distribution."""
-        return self._draw("wald", size, dtype, out, stream, mean, scale)
+        return self._variates("wald", size, dtype, out, stream, mean, scale)
 
     def vonmises(
         self, mu: Any, kappa: Any, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Von Mises's, on [-pi, pi]."""
-        return self._draw("vonmises", size, dtype, out, stream, mu, kappa)
+        return self._variates("vonmises", size, dtype, out, stream, mu, kappa)
 
     def poisson(
         self, lam: Any = 1.0, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """Draws int64 numbers from Poisson's distribution with mean ``lam``."""
-        return self._draw("poisson", size, None, out, stream, lam)
+        return self._variates("poisson", size, None, out, stream, lam)
 
     def binomial(
         self, n: Any, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """Draws int64 numbers of successes in ``n`` trials."""
-        return self._draw("binomial", size, None, out, stream, n, p)
+        return self._variates("binomial", size, None, out, stream, n, p)
 
     def negative_binomial(
         self, n: Any, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """Draws int64 numbers of failures before the n-th success."""
-        return self._draw("negative_binomial", size, None, out, stream, n, p)
+        return self._variates("negative_binomial", size, None, out, stream, n, p)
 
     def hypergeometric(
         self, ngood: Any, nbad: Any, nsample: Any, size: Any = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws int64 numbers of good items in a sample without replacement."""
-        _check_sample(ngood, nbad, nsample)
-        return self._draw("hypergeometric", size, None, out, stream, ngood, nbad, nsample)
+        _check_sample_size(ngood, nbad, nsample)
+        return self._variates("hypergeometric", size, None, out, stream, ngood, nbad, nsample)
 
     def zipf(
         self, a: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """Draws int64 numbers k with a probability proportional to k**-a: Zipf's distribution."""
-        return self._draw("zipf", size, None, out, stream, a)
+        return self._variates("zipf", size, None, out, stream, a)
 
     def logseries(
         self, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """Draws int64 numbers from the logarithmic distribution."""
-        return self._draw("logseries", size, None, out, stream, p)
+        return self._variates("logseries", size, None, out, stream, p)
 
     # ---- order
 
@@ -578,7 +578,7 @@ def _is_true_for_all(condition):
     return bool(np.all(condition))
 
 
-def _width(low, high):
+def _uniform_width(low, high):
     """Returns the difference between the bounds of `uniform`."""
     low, high = _number_or_array("uniform", "low", low), _number_or_array("uniform", "high", high)
     width = high - low
@@ -587,7 +587,7 @@ def _width(low, high):
     return width
 
 
-def _check_order(left, mode, right):
+def _check_triangle_order(left, mode, right):
     left, mode, right = (
         _number_or_array("triangular", name, value)
         for name, value in (("left", left), ("mode", mode), ("right", right))
@@ -598,7 +598,7 @@ def _check_order(left, mode, right):
         raise ValueError("triangular: left must be below right")
 
 
-def _check_sample(good, bad, sample):
+def _check_sample_size(good, bad, sample):
     good, bad, sample = (
         _number_or_array("hypergeometric", name, value)
         for name, value in (("ngood", good), ("nbad", bad), ("nsample", sample))

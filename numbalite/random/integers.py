@@ -36,7 +36,7 @@ def fill(
     _check(first, last, dtype, endpoint)
     made = (_NARROW if dtype.itemsize < 8 else _WIDE).fill("integers", dtype)
     result = parameters.result("integers", size, dtype, out, stream)
-    made(result, bits, stream, (_signed(first), last - first))
+    made(result, bits, stream, (_signed_int64(first), last - first))
     return result if out is None else out
 
 
@@ -51,7 +51,7 @@ def _check(first, last, dtype, endpoint):
         raise ValueError(f"integers: low must be {sign} high: {first}, {last + (not endpoint)}")
 
 
-def _signed(number):
+def _signed_int64(number):
     return number - 2**64 if number >= 2**63 else number
 
 

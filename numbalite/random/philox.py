@@ -33,13 +33,13 @@ class Philox4x32:
             if seed is not None:
                 raise ValueError("Philox4x32: seed and key cannot both be given")
             self.seed_seq = None
-            start = _check_bits("key", key, 64), _check_bits("counter", counter, 128)
+            start = _check_uint("key", key, 64), _check_uint("counter", counter, 128)
         else:
             if not hasattr(seed, "generate_state"):
                 seed = np.random.SeedSequence(seed)
             self.seed_seq = seed
             first, second = seed.generate_state(2, np.uint64).tolist()
-            start = first, (second << 64) + _check_bits("counter", counter, 128)
+            start = first, (second << 64) + _check_uint("counter", counter, 128)
         self._begin(*start)
 
     def _begin(self, key, counter):
@@ -62,7 +62,7 @@ class Philox4x32:
             raise ValueError(f"Philox4x32.state: of another generator: {value!r}")
         numbers = value["state"]
         self._begin(
-            _check_bits("key", numbers["key"], 64), _check_bits("counter", numbers["counter"], 128)
+            _check_uint("key", numbers["key"], 64), _check_uint("counter", numbers["counter"], 128)
         )
 
     def advance(self, delta: int) -> Philox4x32:
@@ -101,7 +101,7 @@ def _restored(state, seed_seq):
     return made
 
 
-def _check_bits(name, value, count):
+def _check_uint(name, value, count):
     try:
         number = operator.index(value)
     except TypeError:

@@ -68,7 +68,7 @@ def _on_device(what, name, value, stream):
     return found.bind(stream) if stream else found
 
 
-def _shuffled(what, bits, array, axis, stream):
+def _shuffled_copy(what, bits, array, axis, stream):
     """Returns a contiguous copy, shuffled along an axis."""
     sizes = _sizes(array.shape, shapes.axis_number(axis, array.ndim, what))
     index = indices(bits, 1, sizes[1], sizes[1], stream)
@@ -89,7 +89,7 @@ def permutation(bits: Any, x: Any, axis: Any, stream: Any) -> DeviceNDArray:
         if array.dtype.kind not in "iu":
             raise TypeError(f"permutation: x must be an int or an array, not a {array.dtype}")
         return permutation(bits, array.item(), axis, stream)
-    return _shuffled("permutation", bits, array, axis, stream)
+    return _shuffled_copy("permutation", bits, array, axis, stream)
 
 
 def _writable(what, name, x, stream):
@@ -106,7 +106,7 @@ def shuffle(bits: Any, x: Any, axis: Any, stream: Any) -> None:
     array = _writable("shuffle", "x", x, stream)
     if array.ndim == 0:
         raise TypeError("shuffle: x must have at least one dimension")
-    array[...] = _shuffled("shuffle", bits, array, axis, stream)
+    array[...] = _shuffled_copy("shuffle", bits, array, axis, stream)
 
 
 def permuted(bits: Any, x: Any, axis: Any, out: Any, stream: Any) -> DeviceNDArray:
@@ -163,7 +163,7 @@ def choice(
     if weights is not None and not replace:
         index = _draw_by_arrival_times(bits, weights[0], n, m, stream)
     elif weights is not None:
-        index = _searched(rng, weights, n, m, stream)
+        index = _weighted_indices(rng, weights, n, m, stream)
     elif replace:
         index = rng.integers(0, max(n, 1), m, stream=stream)
     else:
@@ -204,7 +204,7 @@ def _weights(p, n, needed, stream):
     return weights, sums
 
 
-def _searched(rng, weights, n, m, stream):
+def _weighted_indices(rng, weights, n, m, stream):
     index = device_array(m, np.int64, stream=stream)
     if m:
         u = rng.random(m, stream=stream)
