@@ -73,7 +73,7 @@ class PendingDeallocs:
     def __init__(self, device: int) -> None:
         self._device = device
 
-    def _pool(self):
+    def _device_pool(self):
         from numbalite.runtime.memory import memory_pool
 
         return memory_pool(self._device)
@@ -88,7 +88,7 @@ class PendingDeallocs:
 
     def clear(self) -> None:
         """Returns unused memory to the system."""
-        self._pool().trim()
+        self._device_pool().trim()
 
     @contextmanager
     def disable(self) -> Any:

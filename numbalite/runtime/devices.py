@@ -34,7 +34,7 @@ def on_open(kind: str | None) -> None:
 
         _core.configure(config.driver(), config.SIM_DEVICES, config.DEVICE)
         _core.host_set_limit(memory.default_host_limit())
-        managers.context_of = _context
+        managers.context_of = _device_context
         managers.read_environment()
         return
     atexit.register(_core.end)
@@ -211,10 +211,10 @@ class Device:
 
     @property
     def primary_context(self) -> Context:
-        return _context(self.id)
+        return _device_context(self.id)
 
     def get_primary_context(self) -> Context:
-        return _context(self.id)
+        return _device_context(self.id)
 
     def release_primary_context(self) -> None:
         """Has no effect, because contexts exist until the process ends. For compatibility with numba."""
@@ -272,7 +272,7 @@ def _device(number):
 
 
 @functools.cache
-def _context(number):
+def _device_context(number):
     return Context(_device(number))
 
 
@@ -462,7 +462,7 @@ def current_context(devnum: int | None = None) -> Context:
     True
     """
     number = _core.current_device() if devnum is None else gpus[operator.index(devnum)].id
-    return _context(number)
+    return _device_context(number)
 
 
 def is_float16_supported() -> bool:

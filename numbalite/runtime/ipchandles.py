@@ -26,7 +26,7 @@ class _HandleBytes(bytes):
         return bytes(self)
 
 
-def _check_system():
+def _check_ipc_support():
     if not sys.platform.startswith("linux"):
         raise OSError("OS does not support CUDA IPC")
 
@@ -65,14 +65,14 @@ class IpcHandle:
 
     def open_direct(self, context: Any) -> Any:
         """Opens the shared memory itself, without a copy."""
-        return self._pointer(context, self._open_on(context.device))
+        return self._memory_pointer(context, self._open_memory_on(context.device))
 
     def open_staged(self, context: Any) -> Any:
         """Copies the present contents of the memory to the context's device."""
         device = self._source(context)
-        there = self._open_on(device)
+        there = self._open_memory_on(device)
         try:
-            self._pointer(context, there)  # checks the size
+            self._memory_pointer(context, there)  # checks the size
             with device.get_primary_context():
                 source = self._bytes(there)
             with context:
@@ -84,7 +84,7 @@ class IpcHandle:
             if self._opened is not None:
                 self.close()
         self._opened = copy
-        return self._pointer(context, copy)
+        return self._memory_pointer(context, copy)
 
     def open_array(
         self,
@@ -126,8 +126,8 @@ class IpcHandle:
             raise RuntimeError("IPC handle doesn't have source info")
         return type(context.device).from_identity(self.source_info)
 
-    def _open_on(self, device):
-        _check_system()
+    def _open_memory_on(self, device):
+        _check_ipc_support()
         if self._opened is not None:
             raise ValueError("IpcHandle is already opened")
         if self.base is not None:
@@ -139,7 +139,7 @@ class IpcHandle:
     def _bytes(self, memory):
         return _core.from_pointer(memory.address + self.offset, (self.size,), None, "u1", memory)
 
-    def _pointer(self, context, memory):
+    def _memory_pointer(self, context, memory):
         offset = self.offset if isinstance(memory, _core.IpcMemory) else 0
         if offset < 0 or self.size < 0 or offset + self.size > memory.nbytes:
             self.close()
@@ -170,7 +170,7 @@ class IpcHandle:
 
 def handle_of_array(array: Any) -> IpcHandle:
     """Returns the IpcHandle of a device array's memory."""
-    _check_system()
+    _check_ipc_support()
     handle, offset, _ = _core.ipc_export(array)
     low = sum(min(0, (n - 1) * step) for n, step in zip(array.shape, array.strides, strict=True))
     high = sum(max(0, (n - 1) * step) for n, step in zip(array.shape, array.strides, strict=True))

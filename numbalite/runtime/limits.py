@@ -63,7 +63,7 @@ class limit:
 
     def __enter__(self) -> limit:
         _core.open()
-        _stack().append(self._seconds)
+        _limit_stack().append(self._seconds)
         self._is_simulated = _core.driver_has("checks")
         if self._is_simulated:
             checks.push_limit(self._seconds)
@@ -75,7 +75,7 @@ class limit:
             if error is None and not _core.capture_here():
                 _core.synchronize_all()
         finally:
-            stack = _stack()
+            stack = _limit_stack()
             if stack:
                 stack.pop()
             if self._is_simulated:
@@ -86,5 +86,5 @@ class limit:
         return f"cuda.limit({self._seconds:g})"
 
 
-def _stack():
+def _limit_stack():
     return _here.__dict__.setdefault("stack", [])

@@ -165,9 +165,9 @@ class GetIpcHandleMixin:
         return ipchandles.handle_of_memory(memory)
 
 
-class _OwnManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
+class _PoolManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
     """Provides numbalite's own memory pool with the interface of memory managers. `Context.memory_manager` is
-    an _OwnManager if no plug-in is set."""
+    an _PoolManager if no plug-in is set."""
 
     def memalloc(self, size):
         array = _core.own_memory(int(size))
@@ -181,7 +181,7 @@ class _OwnManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
         return 1
 
 
-NumbaCUDAMemoryManager = _OwnManager
+NumbaCUDAMemoryManager = _PoolManager
 
 
 class _LibraryManager(GetIpcHandleMixin, HostOnlyCUDAMemoryManager):
@@ -297,7 +297,7 @@ def set_memory_manager(mm_plugin: type | str | None) -> None:
     with _lock:
         _class, _read = mm_plugin, True
         _instances.clear()
-        _core.set_allocator(None if mm_plugin in (None, _OwnManager) else _allocate)
+        _core.set_allocator(None if mm_plugin in (None, _PoolManager) else _allocate_memory)
 
 
 def set_manager(device: int, instance: Any) -> None:
@@ -331,7 +331,7 @@ def manager(device: int) -> Any:
     with _lock:
         found = _instances.get(device)
         if found is None:
-            found = (_class or _OwnManager)(context=context_of(device))
+            found = (_class or _PoolManager)(context=context_of(device))
             found.initialize()
             _instances[device] = found
         return found
@@ -339,7 +339,7 @@ def manager(device: int) -> Any:
 
 def is_plugged() -> bool:
     """Returns whether a memory manager plug-in is set."""
-    return _class not in (None, _OwnManager)
+    return _class not in (None, _PoolManager)
 
 
 def reset(device: int) -> None:
@@ -350,7 +350,7 @@ def reset(device: int) -> None:
         found.reset()
 
 
-def _allocate(device, nbytes):
+def _allocate_memory(device, nbytes):
     memory = manager(device).memalloc(nbytes)
     return address_of(memory.device_pointer), memory
 

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 Event = _core.Event
 
 
-class _Entered(threading.local):
+class _EnteredStreams(threading.local):
     """The streams that were current before each `with` block that the thread has entered."""
 
     def __init__(self) -> None:
         self.streams: list[Any] = []
 
 
-_entered = _Entered()
+_entered = _EnteredStreams()
 
 
 class Graph(_core.Graph):

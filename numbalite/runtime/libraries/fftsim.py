@@ -47,7 +47,7 @@ class _Side(NamedTuple):
         return inside + (batch - 1) * self.distance + 1
 
 
-class _Layout(NamedTuple):
+class _PlanLayout(NamedTuple):
     lengths: tuple
     source: _Side
     target: _Side
@@ -74,7 +74,7 @@ class _Plan:
 _plans: dict[int, _Plan] = {}
 
 
-def _numbers_at(address, count):
+def _int64s_at(address, count):
     return tuple((ctypes.c_longlong * count).from_address(address))
 
 
@@ -119,7 +119,7 @@ def XtMakePlanMany(
     to_embed, to_stride, to_distance, to_type, batch, size, computed,
 ):  # fmt: skip
     sides = [
-        _Side(_numbers_at(embed, rank), stride, distance, np.dtype(CHARACTERS[kind]))
+        _Side(_int64s_at(embed, rank), stride, distance, np.dtype(CHARACTERS[kind]))
         for embed, stride, distance, kind in (
             (from_embed, from_stride, from_distance, from_type),
             (to_embed, to_stride, to_distance, to_type),
@@ -130,7 +130,7 @@ def XtMakePlanMany(
         return INVALID_PLAN
     if not 1 <= rank <= 3 or batch < 1:
         return INVALID_VALUE
-    plan.layout = _Layout(_numbers_at(lengths, rank), *sides, batch)
+    plan.layout = _PlanLayout(_int64s_at(lengths, rank), *sides, batch)
     ctypes.c_size_t.from_address(size).value = plan.layout.work_size
     return 0
 

@@ -61,7 +61,7 @@ def _sizes(stream, handle, *args):
     return 0
 
 
-def _one_size(stream, handle, *args):
+def _store_zero_size(stream, handle, *args):
     ctypes.c_int.from_address(args[-1]).value = 0
     return 0
 
@@ -197,7 +197,7 @@ def _gqr(kind):
 
 
 Sorgqr, Dorgqr, Cungqr, Zungqr = map(_gqr, "fdFD")
-Sorgqr_bufferSize = Dorgqr_bufferSize = Cungqr_bufferSize = Zungqr_bufferSize = _one_size
+Sorgqr_bufferSize = Dorgqr_bufferSize = Cungqr_bufferSize = Zungqr_bufferSize = _store_zero_size
 
 
 def Xsyevd(stream, handle, params, vectors, upper, n, kind, a, ld, wkind, w, *rest):
@@ -473,7 +473,7 @@ SgesvdjBatched, DgesvdjBatched, CgesvdjBatched, ZgesvdjBatched = map(_gesvdj_bat
 
 
 def _gesvdj_size(stream, handle, *args):
-    return _one_size(stream, handle, *args[:-2])
+    return _store_zero_size(stream, handle, *args[:-2])
 
 
 SgesvdjBatched_bufferSize = DgesvdjBatched_bufferSize = _gesvdj_size

@@ -38,11 +38,11 @@ DestroySpMat = DestroyDnVec = DestroyDnMat = _destroy
 SpGEMM_destroyDescr = SpSV_destroyDescr = SpSM_destroyDescr = _destroy
 
 
-def _new(stream, out):
+def _create_descriptor(stream, out):
     return _store_descriptor(out, matrix=None)
 
 
-SpGEMM_createDescr = SpSV_createDescr = SpSM_createDescr = _new
+SpGEMM_createDescr = SpSV_createDescr = SpSM_createDescr = _create_descriptor
 
 
 def CreateCsr(stream, out, rows, columns, count, indptr, indices, data, ptype, itype, base, kind):
@@ -141,12 +141,12 @@ def _product(triplets, right):
 # ------------------------------------------------------------------------------------------ products
 
 
-def _buffer(stream, handle, *args):
+def _store_buffer_size(stream, handle, *args):
     ctypes.c_size_t.from_address(args[-1]).value = 0
     return 0
 
 
-SpMV_bufferSize = SpMM_bufferSize = SpSV_bufferSize = SpSM_bufferSize = _buffer
+SpMV_bufferSize = SpMM_bufferSize = SpSV_bufferSize = SpSM_bufferSize = _store_buffer_size
 
 
 def SpMV_preprocess(stream, handle, *args):
@@ -252,7 +252,7 @@ def SpSM_solve(stream, handle, operation, opb, alpha, matrix, b, c, compute, alg
 
 
 def Csr2cscEx2_bufferSize(stream, handle, *args):
-    return _buffer(stream, handle, *args)
+    return _store_buffer_size(stream, handle, *args)
 
 
 def Csr2cscEx2(
