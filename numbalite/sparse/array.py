@@ -497,7 +497,7 @@ class SparseArray(construct.Sparse, abc.ABC):
         return values
 
 
-def _method(name: str) -> Callable[[Any], Any]:
+def _ufunc_method(name: str) -> Callable[[Any], Any]:
     ufunc = getattr(np, name)
 
     def method(self):
@@ -511,4 +511,4 @@ for _name in (
     "sin tan arcsin arctan sinh tanh arcsinh arctanh rint sign expm1 log1p deg2rad rad2deg floor ceil "
     "trunc sqrt"
 ).split():  # fmt: skip
-    setattr(SparseArray, _name, _method(_name))
+    setattr(SparseArray, _name, _ufunc_method(_name))

@@ -133,7 +133,7 @@ def diags_array(
         _diagonal_of_length(one.astype(dtype, copy=False), k, shape)
         for one, k in zip(diagonals, offsets)
     ]
-    return _with_diagonals(diagonals, offsets, shape).asformat(format)
+    return _build_dia_array(diagonals, offsets, shape).asformat(format)
 
 
 def _vector(array):
@@ -156,7 +156,7 @@ def _diagonal_of_length(diagonal, k, shape):
     return np.broadcast_to(diagonal, (length,)) if diagonal.size < length else diagonal[:length]
 
 
-def _with_diagonals(diagonals, offsets, shape):
+def _build_dia_array(diagonals, offsets, shape):
     """Returns a dia_array from diagonals of the correct lengths."""
     width = max(values.size + max(k, 0) for values, k in zip(diagonals, offsets, strict=True))
     data = arguments.empty((len(offsets), width), diagonals[0].dtype, diagonals[0])
@@ -217,7 +217,7 @@ def random_array(
     dtype = construct.stored_dtype("random_array", float if dtype is None else dtype)
     rng = default_rng(rng)
     size = math.prod(shape)
-    places = _draw_distinct(rng, size, round(density * size))
+    places = _distinct_integers(rng, size, round(density * size))
     if data_sampler is None:
         data = _values(rng, places.size, dtype)
     else:
@@ -226,7 +226,7 @@ def random_array(
     return coo_array._from_parts(data, (places,), (size,)).reshape(shape).asformat(format)
 
 
-def _draw_distinct(rng, size, count):
+def _distinct_integers(rng, size, count):
     """Returns `count` different random integers below `size`, by drawing until enough integers differ."""
     if 4 * count >= size:
         return rng.permutation(size)[:count]

@@ -120,12 +120,12 @@ def _apply_with_dense(a, b, ufunc):
     `a`."""
     with arguments.on_device_of(a.data):
         b = arguments.as_device_array(b, "b")
-        rows = _broadcast(a._listed(), np.broadcast_shapes(a.shape, b.shape))
+        rows = _broadcast_sparse(a._listed(), np.broadcast_shapes(a.shape, b.shape))
         made = rows.map(lambda data: ufunc(data, _sample_dense(rows, b)))
         return made.todia() if a.format == "dia" else made
 
 
-def _broadcast(a, shape):
+def _broadcast_sparse(a, shape):
     """Broadcasts a sparse array to another shape by repeating a single row or column."""
     if len(shape) > 2:
         raise ValueError(f"a sparse array of shape {a.shape} does not fit shape {shape}")
@@ -218,7 +218,7 @@ def multiply(a: Any, b: Any) -> Any:
     b = construct.operand(b)
     if issparse(b):
         shape = np.broadcast_shapes(a.shape, b.shape)
-        return apply_binary(_broadcast(a, shape), _broadcast(b, shape), np.multiply)
+        return apply_binary(_broadcast_sparse(a, shape), _broadcast_sparse(b, shape), np.multiply)
     if _is_number(b):
         return a.map(lambda data: np.multiply(data, b))
     return _apply_with_dense(a, b, np.multiply) if _is_dense(b) else NotImplemented
@@ -228,24 +228,24 @@ def divide(a: Any, b: Any) -> Any:
     """Returns a / b, or NotImplemented for other operands; the quotient of two sparse arrays is dense."""
     b = construct.operand(b)
     if issparse(b):
-        dtype = np.result_type(_dividend(a), b.dtype)
+        dtype = np.result_type(_dividend_dtype(a), b.dtype)
         return np.true_divide(a.toarray(), b.toarray(), dtype=dtype)
     if _is_number(b):
-        dtype = np.result_type(_dividend(a), _reciprocal(b))
+        dtype = np.result_type(_dividend_dtype(a), _reciprocal_type(b))
         return a.map(lambda data: np.true_divide(data, b, dtype=dtype))
     if not _is_dense(b):
         return NotImplemented
     b = arguments.as_device_array(b)
-    dtype = np.result_type(a.dtype, _reciprocal(b))
+    dtype = np.result_type(a.dtype, _reciprocal_type(b))
     return _apply_with_dense(a, b, functools.partial(np.true_divide, dtype=dtype))
 
 
-def _dividend(a):
+def _dividend_dtype(a):
     """Returns the dtype in which SciPy divides the elements of a."""
     return np.dtype(np.float64) if np.can_cast(a.dtype, np.float64) else a.dtype
 
 
-def _reciprocal(b):
+def _reciprocal_type(b):
     """Returns a number or dtype with the result dtype of 1.0 / b, because SciPy divides by multiplying by
     1.0 / b."""
     dtype = getattr(b, "dtype", None)
@@ -350,10 +350,10 @@ def apply(a: Any, ufunc: Any, method: str, inputs: tuple, keywords: dict) -> Any
             left, right = inputs
             multiplied = products.matmul if issparse(left) else products.rmatmul
             return multiplied(left, right, out)
-    return _applied_to_values(a, ufunc, inputs, keywords)
+    return _apply_to_values(a, ufunc, inputs, keywords)
 
 
-def _applied_to_values(a, ufunc, inputs, keywords):
+def _apply_to_values(a, ufunc, inputs, keywords):
     others = tuple(one for one in inputs if one is not a)
     if len(others) != len(inputs) - 1 or any(issparse(one) or np.ndim(one) for one in others):
         raise TypeError(f"{ufunc} accepts one sparse array, and numbers")

@@ -33,18 +33,18 @@ def get(a: Any, key: Any) -> Any:
     """Implements A[key]."""
     with arguments.on_device_of(a.data):
         if _is_mask(a, key):
-            return _masked(a, key)
+            return _masked_elements(a, key)
         keys = _keys_of_axes(a, key)
         if a.ndim == 1:
-            return _of_line(a, keys[0])
-        if all(isinstance(one, DeviceNDArray) for one in keys) and not _is_outer(*keys):
-            return _elements(a, *keys)
+            return _select_from_vector(a, keys[0])
+        if all(isinstance(one, DeviceNDArray) for one in keys) and not _is_outer_index(*keys):
+            return _elements_at(a, *keys)
         keys = tuple(
             arguments.as_1d(one) if isinstance(one, DeviceNDArray) else one for one in keys
         )
         if a.format == "csc":
-            return _transposed(_select(a.T, *keys[::-1]))
-        made = _select(a.tocsr(), *keys)
+            return _transposed(_select_block(a.T, *keys[::-1]))
+        made = _select_block(a.tocsr(), *keys)
         return made.tocoo() if construct.issparse(made) and a.format == "coo" else made
 
 
@@ -69,25 +69,25 @@ def _keys_of_axes(a, key):
         raise IndexError(f"{len(rest)} indices for a sparse array of {a.ndim} dimensions")
     missing = (slice(None),) * (a.ndim - len(rest))
     keys = keys[:place] + missing + keys[place + 1 :]
-    made = tuple(_of_axis(one, length) for one, length in zip(keys, a.shape))
+    made = tuple(_axis_key(one, length) for one, length in zip(keys, a.shape))
     arrays = [one for one in made if isinstance(one, DeviceNDArray)]
     if any(one.ndim != 1 for one in arrays) and len(arrays) < 2:
         raise IndexError("a list of rows or columns must have one dimension")
     return made
 
 
-def _of_axis(key, length):
+def _axis_key(key, length):
     if isinstance(key, slice):
         start, stop, step = key.indices(length)
         return Span(start, step, len(range(start, stop, step)))
     if isinstance(key, (bool, np.bool_)):
         raise IndexError("a boolean is not an index of a sparse array")
     if isinstance(key, DeviceNDArray):
-        return _numbers_on_device(key, length) if key.ndim else _number(key.item(), length)
+        return _device_indices(key, length) if key.ndim else _number(key.item(), length)
     try:
         return _number(operator.index(key), length)
     except TypeError:
-        return arguments.as_device_array(_index_numbers(np.asarray(key), length))
+        return arguments.as_device_array(_host_indices(np.asarray(key), length))
 
 
 def _number(number, length):
@@ -106,7 +106,7 @@ def _check_numbers(array):
         raise IndexError(f"an index of dtype {array.dtype}: use integers, slices, lists and masks")
 
 
-def _index_numbers(array, length):
+def _host_indices(array, length):
     if array.dtype.kind == "b":
         _check_mask(array, length)
         return np.flatnonzero(array)
@@ -118,7 +118,7 @@ def _index_numbers(array, length):
     return np.where(array < 0, array + length, array).astype(np.int64)
 
 
-def _numbers_on_device(array, length):
+def _device_indices(array, length):
     if array.dtype.kind == "b":
         _check_mask(array, length)
         return np.flatnonzero(array)
@@ -130,7 +130,7 @@ def _numbers_on_device(array, length):
     return np.where(array < 0, array + length, array) if ends and ends[0] < 0 else array
 
 
-def _is_outer(rows, columns):
+def _is_outer_index(rows, columns):
     """Returns whether these index arrays have the shapes of np.ix_: rows as a column, columns as a row."""
     return rows.ndim == columns.ndim == 2 and rows.shape[1] == columns.shape[0] == 1
 
@@ -147,15 +147,15 @@ def _is_mask(a, key):
 # -------------------------------------------------------------------------------------------- results
 
 
-def _select(rows, row_key, column_key):
+def _select_block(rows, row_key, column_key):
     """Selects rows and columns of a csr_array."""
     if isinstance(row_key, int) and isinstance(column_key, int):
-        return _sampled(rows, *(np.array([one]) for one in (row_key, column_key)))[0]
+        return _sample_elements(rows, *(np.array([one]) for one in (row_key, column_key)))[0]
     is_line = isinstance(row_key, int) or isinstance(column_key, int)
     row_key, column_key = (
         Span(one, 1, 1) if isinstance(one, int) else one for one in (row_key, column_key)
     )
-    made = _columns(_select_rows(rows, row_key), column_key)
+    made = _select_columns(_select_rows(rows, row_key), column_key)
     if is_line:
         return made.tocoo().reshape((-1,))
     return made if made is not rows else rows.copy()
@@ -179,7 +179,7 @@ def _select_rows(rows, key):
     )
 
 
-def _columns(rows, key):
+def _select_columns(rows, key):
     lines, length = rows.shape
     if not isinstance(key, Span):
         return products.gathered(rows.tocsc().T, key).T.tocsr()
@@ -194,7 +194,7 @@ def _columns(rows, key):
     return rows._from_parts(parts, (lines, key.length), is_sorted)._elements_where(mask)
 
 
-def _sampled(rows, row, column):
+def _sample_elements(rows, row, column):
     """Returns single elements of a csr_array, as a dense array."""
     row, column = (arguments.as_device_array(one) for one in (row, column))
     values = arguments.empty(row.shape, rows.dtype, rows.data)
@@ -205,7 +205,7 @@ def _sampled(rows, row, column):
     return values
 
 
-def _elements(a, rows, columns):
+def _elements_at(a, rows, columns):
     """Returns A[rows, columns] for two index arrays: a dense vector, or a sparse array for 2-dimensional
     index arrays."""
     try:
@@ -218,13 +218,13 @@ def _elements(a, rows, columns):
         raise IndexError("arrays of indices of a sparse array have at most two dimensions")
     rows, columns = (np.broadcast_to(one, shape).reshape(-1) for one in (rows, columns))
     if a.format == "csc":
-        values = _sampled(a.T, columns, rows)
+        values = _sample_elements(a.T, columns, rows)
     else:
-        values = _sampled(a.tocsr(), rows, columns)
+        values = _sample_elements(a.tocsr(), rows, columns)
     return values if len(shape) == 1 else a.formats[a.format](values.reshape(shape))
 
 
-def _masked(a, mask):
+def _masked_elements(a, mask):
     """Returns the elements for which a mask of the array's shape is true, row by row, as a dense vector."""
     is_sparse = construct.issparse(mask)
     mask = mask if is_sparse else arguments.as_device_array(mask)
@@ -234,8 +234,8 @@ def _masked(a, mask):
         )
     places = mask.nonzero() if is_sparse else np.nonzero(mask)
     if a.ndim == 2:
-        return _elements(a, *places)
-    return _sampled(_as_one_row(a), np.zeros_like(places[0]), places[0])
+        return _elements_at(a, *places)
+    return _sample_elements(_as_one_row(a), np.zeros_like(places[0]), places[0])
 
 
 def _as_one_row(line):
@@ -243,7 +243,7 @@ def _as_one_row(line):
     return line.reshape((1, -1)).tocsr()
 
 
-def _of_line(a, key):
+def _select_from_vector(a, key):
     """A[key] for a 1-dimensional array."""
     row = _as_one_row(a)
-    return _select(row, 0, key)
+    return _select_block(row, 0, key)

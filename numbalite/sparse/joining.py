@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
-def _sparse(block):
+def _sparse_block(block):
     """Converts an array, list or number to a 2-dimensional csr, csc or coo array; a vector becomes a row."""
     block = construct.operand(block)
     if not issparse(block):
@@ -140,11 +140,11 @@ def block_array(
     >>> sparse.block_array([[a, None], [a, 2 * a]]).shape
     (4, 4)
     """
-    table = [[None if one is None else _sparse(one) for one in row] for row in blocks]
+    table = [[None if one is None else _sparse_block(one) for one in row] for row in blocks]
     if not table or not table[0] or len({len(row) for row in table}) > 1:
         raise ValueError("block_array: blocks must be rows of the same number of arrays")
-    heights = [_common(row, 0, i) for i, row in enumerate(table)]
-    widths = [_common(column, 1, j) for j, column in enumerate(zip(*table))]
+    heights = [_common_length(row, 0, i) for i, row in enumerate(table)]
+    widths = [_common_length(column, 1, j) for j, column in enumerate(zip(*table))]
     below, right = np.cumsum([0, *heights]), np.cumsum([0, *widths])
     placed = [
         (one, int(below[i]), int(right[j]))
@@ -164,7 +164,7 @@ def block_array(
     return _join_blocks(placed, shape, dtype).asformat(format or found)
 
 
-def _common(blocks, axis, number):
+def _common_length(blocks, axis, number):
     """Returns the common length of the blocks in a row or column of blocks."""
     lengths = {one.shape[axis] for one in blocks if one is not None}
     if len(lengths) > 1:
@@ -207,7 +207,7 @@ def block_diag(
            [0., 0., 3.]])
     """
     placed, rows, columns = [], 0, 0
-    for one in map(_sparse, mats):
+    for one in map(_sparse_block, mats):
         placed.append((one, rows, columns))
         rows, columns = rows + one.shape[0], columns + one.shape[1]
     if not placed:
@@ -287,7 +287,7 @@ def kron(A: Any, B: Any, format: str | None = None) -> Any:
     array([[1., 1., 0., 0.],
            [0., 0., 1., 1.]])
     """
-    a, b = (_sparse(one).tocoo() for one in (A, B))
+    a, b = (_sparse_block(one).tocoo() for one in (A, B))
     products.same_device(a, b)
     shape = a.shape[0] * b.shape[0], a.shape[1] * b.shape[1]
     kind = _index_dtype([a, b], max(shape))
@@ -323,7 +323,7 @@ def kronsum(A: Any, B: Any, format: str | None = None) -> Any:
     ValueError
         An array is not square.
     """
-    a, b = _sparse(A), _sparse(B)
+    a, b = _sparse_block(A), _sparse_block(B)
     for name, one in (("A", a), ("B", b)):
         if one.shape[0] != one.shape[1]:
             raise ValueError(f"kronsum: {name} has shape {one.shape}: it must be square")
@@ -396,7 +396,7 @@ def triu(A: Any, k: int = 0, format: str | None = None) -> Any:
 
 
 def _triangle(A, k, compared, format):
-    a = _sparse(A).tocoo()
+    a = _sparse_block(A).tocoo()
     with arguments.on_device_of(a.data):
         mask = compared(np.add(a.row.astype(np.int64), k), a.col)
         return a._elements_where(mask).asformat(format)
@@ -423,7 +423,7 @@ def find(A: Any) -> tuple[DeviceNDArray, DeviceNDArray, DeviceNDArray]:
     >>> print(*sparse.find(np.array([[0.0, 5.0], [7.0, 0.0]])))
     [0 1] [1 0] [5. 7.]
     """
-    a = _sparse(A).tocsr()
+    a = _sparse_block(A).tocsr()
     a.sum_duplicates()
     made = a._elements_where(np.not_equal(a.data, 0)).tocoo()
     return made.row, made.col, made.data

@@ -32,17 +32,17 @@ _BY_COLUMNS, _BY_ROWS = 1, 2
 _MAX_PLANS = 16
 
 
-def _scalar(dtype, value):
+def _scalar_and_address(dtype, value):
     """Returns (a host array with a scalar for cuSPARSE, its address). The scalar is a float32 for half precision."""
     made = np.array([value], "f" if dtype == "e" else dtype)
     return made, made.ctypes.data
 
 
-_ONES = {char: _scalar(char, 1) for char in construct.VALUES}
-_ZEROS = {char: _scalar(char, 0) for char in construct.VALUES}
+_ONES = {char: _scalar_and_address(char, 1) for char in construct.VALUES}
+_ZEROS = {char: _scalar_and_address(char, 0) for char in construct.VALUES}
 
 
-def _compute(char):
+def _compute_type(char):
     return CUDA_TYPES["f" if char == "e" else char]
 
 
@@ -60,7 +60,7 @@ def _vector(handle, array):
     return handle.make("CreateDnVec", "DestroyDnVec", array.size, array, kind, kept=(array,))
 
 
-def _any_vector(handle, array):
+def _vector_descriptor(handle, array):
     """Creates the descriptor of a vector like `array`, whose address is set later."""
     kind = CUDA_TYPES[array.dtype.char]
     return handle.make("CreateDnVec", "DestroyDnVec", array.size, array, kind)
@@ -85,7 +85,7 @@ def _handle(a, other=None):
 # --------------------------------------------------------------------------------- with dense arrays
 
 
-def _bounded(a):
+def _sum_excess_duplicates(a):
     """Sums duplicates if the array stores more elements than rows * columns, because cuSPARSE rejects this;
     returns the array."""
     if a.nnz > a.shape[0] * a.shape[1]:
@@ -112,7 +112,7 @@ def matmul(a: Any, b: Any, out: Any) -> Any:
     if np.ndim(b) == 0:
         raise ValueError("sparse matmul: numbers are not multiplied by @: use '*' instead")
     if a.ndim == 1 or (construct.issparse(b) and b.ndim == 1):
-        return _with_vectors(a, b, out)
+        return _multiply_vectors(a, b, out)
     if construct.issparse(b):
         if out is not None:
             raise TypeError("sparse matmul: the product of two sparse arrays does not support out")
@@ -129,7 +129,7 @@ def rmatmul(a: Any, b: Any, out: Any) -> Any:
     with arguments.on_device_of(b.data):
         a = arguments.as_device_array(a, "a")
         if b.ndim == 1:
-            return _with_vectors(a, b, out)
+            return _multiply_vectors(a, b, out)
         if a.ndim not in (1, 2):
             raise ValueError(
                 f"sparse matmul: a has shape {a.shape}: it must have one or two dimensions"
@@ -143,7 +143,7 @@ def rmatmul(a: Any, b: Any, out: Any) -> Any:
         return made if made.ndim == 1 else operands.contiguous_array(made.T)
 
 
-def _with_vectors(a, b, out):
+def _multiply_vectors(a, b, out):
     """Computes a @ b with a 1-dimensional sparse operand, which is handled as a matrix with one row or
     column."""
     if not construct.issparse(b):
@@ -178,7 +178,7 @@ def _times(a, b, out):
         b = b.astype(dtype)
     wanted = (a.shape[0], *b.shape[1:])
     if out is None:
-        made = arguments.empty(wanted, dtype, a.data, "F" if _is_turned(b) else "C")
+        made = arguments.empty(wanted, dtype, a.data, "F" if _is_column_major(b) else "C")
         made = arguments.bind_to_stream(made, a.data, b)
     else:
         made = _checked(out, wanted, dtype, b)
@@ -196,7 +196,7 @@ def _times(a, b, out):
 
 
 def _product_of_rows(a, dtype, b, made):
-    rows, operation = _bounded(a)._as_rows(), int(a.format == "csc")
+    rows, operation = _sum_excess_duplicates(a)._as_rows(), int(a.format == "csc")
     if rows.dtype != dtype:
         rows = rows.astype(dtype)
     if b.ndim == 1:
@@ -209,7 +209,7 @@ def _is_contiguous(b):
     return b.is_c_contiguous() or b.is_f_contiguous()
 
 
-def _is_turned(b):
+def _is_column_major(b):
     return b.ndim == 2 and b.is_f_contiguous() and not b.is_c_contiguous()
 
 
@@ -236,10 +236,10 @@ class VectorPlan:
         char = rows.dtype.char
         self.data = rows.data
         self.matrix = _matrix(handle, rows)
-        self.x, self.y = _any_vector(handle, x), _any_vector(handle, y)
+        self.x, self.y = _vector_descriptor(handle, x), _vector_descriptor(handle, y)
         self.args = (
             operation, _ONES[char][1], self.matrix, self.x, _ZEROS[char][1],
-            self.y, _compute(char), 0,
+            self.y, _compute_type(char), 0,
         )  # fmt: skip
         self.buffer = workspace(handle.size("SpMV_bufferSize", *self.args))
         for name, takes_handle in (("SpMV", True), ("DnVecSetValues", False)):
@@ -299,7 +299,7 @@ def _matrix_product(rows, operation, b, made):
     right, result = _dense_descriptor(handle, b), _dense_descriptor(handle, made)
     args = (
         operation, 0, _ONES[char][1], plan, right, _ZEROS[char][1], result,
-        _compute(char), 0,
+        _compute_type(char), 0,
     )  # fmt: skip
     handle("SpMM", *args, workspace(handle.size("SpMM_bufferSize", *args)))
 
@@ -319,14 +319,14 @@ def _sparse_product(a, b):
         return _sparse_product(a.tocsr(), b).todia()
     dtype = np.result_type(a.dtype, b.dtype)
     with arguments.on_device_of(a.data):
-        left, right = (_plain_rows(one, dtype) for one in (a, b))
+        left, right = (_csr_of_dtype(one, dtype) for one in (a, b))
         shape = a.shape[0], b.shape[1]
         if not (left.nnz and right.nnz):
             return type(left)(shape, dtype=dtype)
         left, right = same_indices(left, right)
         if dtype.char not in "fdFD":
             return _multiply_by_sorting(left, right, shape)
-        return left._from_parts(_multiplied(left, right, shape, left.indices.dtype), shape, False)
+        return left._from_parts(_multiply_csr(left, right, shape, left.indices.dtype), shape, False)
 
 
 def _multiply_by_sorting(left, right, shape):
@@ -339,19 +339,19 @@ def _multiply_by_sorting(left, right, shape):
     return left.formats["coo"]._from_parts(data, (row, col), shape).tocsr()
 
 
-def _plain_rows(a, dtype):
-    rows = _bounded(a.tocsr())
+def _csr_of_dtype(a, dtype):
+    rows = _sum_excess_duplicates(a.tocsr())
     return rows if rows.dtype == dtype else rows.astype(dtype)
 
 
-def _with_indices(rows, kind):
+def _cast_indices(rows, kind):
     if rows.indices.dtype == kind:
         return rows
     parts = rows.data, rows.indices.astype(kind), rows.indptr.astype(kind)
     return rows._from_parts(parts, rows.shape, rows._is_sorted)
 
 
-def _multiplied(left, right, shape, kind):
+def _multiply_csr(left, right, shape, kind):
     handle, char = _handle(left), left.dtype.char
     a, b = _matrix(handle, left), _matrix(handle, right)
     indptr = arguments.empty((shape[0] + 1,), kind, left.data)
@@ -382,7 +382,7 @@ def _multiplied(left, right, shape, kind):
 
 def canonical_rows(a: Any, dtype: Any) -> Any:
     """Returns the array as csr with this dtype, sorted and without duplicates."""
-    rows = _plain_rows(a, dtype)
+    rows = _csr_of_dtype(a, dtype)
     rows.sum_duplicates()
     return rows
 
@@ -390,7 +390,7 @@ def canonical_rows(a: Any, dtype: Any) -> Any:
 def same_indices(left: Any, right: Any) -> tuple[Any, Any]:
     """Returns two csr arrays with a common index dtype: int64 if one of the two arrays has int64 indices."""
     kind = np.result_type(left.indices.dtype, right.indices.dtype)
-    return _with_indices(left, kind), _with_indices(right, kind)
+    return _cast_indices(left, kind), _cast_indices(right, kind)
 
 
 # ---------------------------------------------------------------------------------------- conversions
@@ -401,7 +401,7 @@ def _as_int32(*arrays):
     return [one if one.dtype.itemsize == 4 else one.astype(np.int32) for one in arrays]
 
 
-def _check_short(lines, length, count):
+def _check_sort_size(lines, length, count):
     if max(lines, length, count) >= 2**31:
         raise ValueError(
             f"cuSPARSE sorts arrays with less than 2**31 rows, columns and elements: {lines}, {length}, {count}"
@@ -411,11 +411,11 @@ def _check_short(lines, length, count):
 def transposed(a: Any) -> tuple:
     """Returns (data, indices, indptr) of a csr array converted to csc, and vice versa."""
     with arguments.on_device_of(a.data):
-        lines, length = _bounded(a)._lines()
+        lines, length = _sum_excess_duplicates(a)._lines()
         count, kind = a.nnz, a.indices.dtype
-        _check_short(lines, length, count)
+        _check_sort_size(lines, length, count)
         if a.dtype.char not in construct.VALUES:
-            return _turned_by_places(a)
+            return _transpose_by_index(a)
         indices, indptr = _as_int32(a.indices, a.indptr)
         data = arguments.empty((count,), a.dtype, a.data)
         new_indices = arguments.empty((count,), np.int32, a.data)
@@ -432,7 +432,7 @@ def transposed(a: Any) -> tuple:
         return data, new_indices.astype(kind, copy=False), new_indptr.astype(kind, copy=False)
 
 
-def _turned_by_places(a):
+def _transpose_by_index(a):
     """Implements `transposed` for dtypes that cuSPARSE does not support: transposes the element numbers as
     float64, then gathers the values."""
     order, indices, indptr = transposed(a._with(number_sequence(0, 1, a.nnz, np.float64, a.data)))

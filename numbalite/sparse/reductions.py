@@ -58,11 +58,11 @@ def total(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
         if axis is None:
             made = np.sum(a.data, dtype=dtype)
         else:
-            made = _sums(a.astype(dtype, copy=False), axis)
+            made = _axis_sums(a.astype(dtype, copy=False), axis)
         return _convert_result(made, out, "sum")
 
 
-def _sums(a, axis):
+def _axis_sums(a, axis):
     """Returns the sums along an axis; for dtypes of cuSPARSE, as a product with a vector of ones."""
     if a.dtype.char not in construct.VALUES:
         return _sums_of_lines(a, axis)
@@ -150,7 +150,7 @@ def find_extreme(a: Any, name: str, axis: Any, out: Any, explicit: bool) -> Any:
         raise ValueError(f"{name}: there are no elements")
     with arguments.on_device_of(a.data):
         if explicit and axis is None:
-            return _place_of_stored(a, name)
+            return _index_of_stored(a, name)
         if a.ndim == 1:
             a = a.reshape((1, -1))
             return _find_extremes(a, name, 1)[0].reshape(())
@@ -163,7 +163,7 @@ def find_extreme(a: Any, name: str, axis: Any, out: Any, explicit: bool) -> Any:
         return row * a.shape[1] + np.take(places, row)
 
 
-def _place_of_stored(a, name):
+def _index_of_stored(a, name):
     """Returns the flat index of the largest or smallest stored element."""
     rows = _rows_along(a if a.ndim == 2 else a.reshape((1, -1)), 1).tocoo()
     if not rows.nnz:
