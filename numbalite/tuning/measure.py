@@ -80,13 +80,13 @@ class Arguments:
         if self._expected is None:
             self._first = variant.trial()
             self._expected = [
-                original if _differs(copied, original) is None else copied.copy()
+                original if _difference_text(copied, original) is None else copied.copy()
                 for _, original, copied in self._pairs
             ]
             return
         for (name, original, copied), expected in zip(self._pairs, self._expected, strict=True):
             terms = max([original.size, *(pair[1].size for pair in self._pairs)])
-            found = _differs(copied, expected, self._rtol, terms)
+            found = _difference_text(copied, expected, self._rtol, terms)
             if found:
                 raise VariantError(
                     f"cuda.autotune: variants of a kernel compute different results: {name} differs by "
@@ -107,7 +107,7 @@ def _copy_with_strides(array):
     return made
 
 
-def _differs(got: DeviceNDArray, want: DeviceNDArray, rtol=0.0, terms=1) -> str | None:
+def _difference_text(got: DeviceNDArray, want: DeviceNDArray, rtol=0.0, terms=1) -> str | None:
     """Returns a description of the difference between two arrays; None if they are equal within the
     tolerance. ``rtol=None`` selects the tolerance for sums of ``terms`` terms."""
     if got.dtype.kind not in "biufc" or got.size == 0:
@@ -116,7 +116,7 @@ def _differs(got: DeviceNDArray, want: DeviceNDArray, rtol=0.0, terms=1) -> str 
     allowed = None
     if got.dtype.kind in "fc" and rtol != 0.0:
         allowed = tolerance(got.dtype, terms) if rtol is None else Tolerance(rtol, rtol)
-        allowed = allowed._replace(atol=allowed.atol * max(map(_largest, _split_rows(want))))
+        allowed = allowed._replace(atol=allowed.atol * max(map(_max_magnitude, _split_rows(want))))
     count = sum(
         map(_count_different, _split_rows(got), _split_rows(want), itertools.repeat(allowed))
     )
@@ -131,7 +131,7 @@ def _split_rows(array):
     return [array[i : i + rows] for i in range(0, array.shape[0], rows)]
 
 
-def _largest(b):
+def _max_magnitude(b):
     with np.errstate(all="ignore"):
         size = np.abs(b)
         return float(np.max(np.where(np.isfinite(size), size, 0)))

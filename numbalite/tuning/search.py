@@ -22,7 +22,7 @@ _START = 4  # variants that are measured before the first model
 def features(rows: Sequence[Sequence[Any]]) -> np.ndarray:
     """Returns the coordinates of variants, from 0 to 1 on each axis. Positive numbers are on a logarithmic
     scale. Other values, such as names, are replaced by their positions in sorted order."""
-    columns = [_column(list(column)) for column in zip(*rows, strict=True)]
+    columns = [_feature_column(list(column)) for column in zip(*rows, strict=True)]
     varying = [column for column in columns if column.max() > column.min()]
     if not varying:
         return np.zeros((len(rows), 1))
@@ -31,7 +31,7 @@ def features(rows: Sequence[Sequence[Any]]) -> np.ndarray:
     return (found - low) / (found.max(axis=0) - low)
 
 
-def _column(values):
+def _feature_column(values):
     if all(isinstance(v, (int, float, np.number)) and v > 0 for v in values):
         return np.log2(np.array(values, float))
     if all(isinstance(v, (bool, int, float, np.number)) for v in values):
@@ -54,16 +54,16 @@ def search(
         if not times and start in waiting:
             chosen = start
         elif len(times) < min(_START, budget):
-            chosen = _farthest(points, times, waiting)
+            chosen = _farthest_row(points, times, waiting)
         else:
-            chosen = _most_promising(points, times, waiting)
+            chosen = _most_promising_row(points, times, waiting)
         waiting.discard(chosen)
         time = measured(chosen)
         if time is not None:
             times[chosen] = time
 
 
-def _farthest(points, times, waiting):
+def _farthest_row(points, times, waiting):
     """Returns the row number, among `waiting`, with the largest distance to the nearest measured row."""
     rows = sorted(waiting)
     if not times:
@@ -72,14 +72,14 @@ def _farthest(points, times, waiting):
     return rows[int(np.argmax((gaps**2).sum(axis=2).min(axis=1)))]
 
 
-def _most_promising(points, times, waiting):
+def _most_promising_row(points, times, waiting):
     """Returns the row number, among `waiting`, with the largest expected improvement."""
     rows, known = sorted(waiting), sorted(times)
     y = np.log([times[i] for i in known])
     mean, spread = y.mean(), max(float(y.std()), 1e-3)
     y = (y - mean) / spread
     x = points[known]
-    length = max(_LENGTHS, key=lambda each: _likelihood(x, y, each))
+    length = max(_LENGTHS, key=lambda each: _log_likelihood(x, y, each))
     inverse = np.linalg.inv(_kernel(x, x, length) + _NOISE * np.eye(len(known)))
     across = _kernel(points[rows], x, length)
     expected = across @ inverse @ y
@@ -97,7 +97,7 @@ def _kernel(a, b, length):
     return (1 + distance + distance**2 / 3) * np.exp(-distance)
 
 
-def _likelihood(x, y, length):
+def _log_likelihood(x, y, length):
     covariance = _kernel(x, x, length) + _NOISE * np.eye(len(x))
     sign, logarithm = np.linalg.slogdet(covariance)
     return -0.5 * (y @ np.linalg.solve(covariance, y) + logarithm) if sign > 0 else -math.inf

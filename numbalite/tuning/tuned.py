@@ -154,7 +154,7 @@ class Tuned:
     ) -> None:  # fmt: skip
         self._space, self._trials = space, trials
         self._tolerance, self._prunes = tolerance, prune
-        self._make = _maker(kernel, space)
+        self._make = _variant_maker(kernel, space)
         self._lock = RLock()
         self._chosen: dict = {}  # key of a call -> (the Dispatcher, its constants)
         self._tables: list[Tuning] = []
@@ -211,7 +211,7 @@ class Tuned:
 
     # --- the choice
 
-    def _by_position(self, args, kwargs):
+    def _positional_arguments(self, args, kwargs):
         """Returns a tuple of all arguments by position. Raises TypeError if the arguments do not match the
         parameters."""
         names = self._names[len(args) :]
@@ -252,12 +252,12 @@ class Tuned:
         sizes = self._describe_sizes(args)
         about = self.__name__, device, sizes
         if not measures_here():
-            _note_once(self.__name__)
+            _warn_once(self.__name__)
             first, *others = self._space
             rows = [Trial(first, UNMEASURED, "the first variant")]
             rows += [Trial(row, UNMEASURED) for row in others]
             return Tuning(*about, rows, "simulator")
-        stored = self._stored_key(launcher, args, device, sizes)
+        stored = self._disk_cache_key(launcher, args, device, sizes)
         table = cache.load_as(Tuning.from_bytes, stored, cache.TUNING)
         if table is not None and any(table.best.constants == row for row in self._space):
             return table
@@ -269,10 +269,10 @@ class Tuned:
     def _describe_sizes(self, args):
         names = self._names if self._key is None else [self._names[i] for i in self._key]
         pairs = zip(names, self._sizes(args))
-        words = [f"{name}: {_in_words(size)}" for name, size in pairs if size is not None]
+        words = [f"{name}: {_size_text(size)}" for name, size in pairs if size is not None]
         return ", ".join(words) or "any size"
 
-    def _stored_key(self, launcher, args, device, sizes):
+    def _disk_cache_key(self, launcher, args, device, sizes):
         """Returns the key in the disk cache: the device, the kernel's text, the types, the sizes and the variants."""
         if cache.directory() is None:
             return None
@@ -302,13 +302,13 @@ class Tuned:
             variants.prune(made)
         left = [variant for variant in made if variant.is_left]
         if left:
-            self._search(left, args)
+            self._search_variants(left, args)
         if not any(variant.status == MEASURED for variant in made):
             reasons = "; ".join(f"{v.trial()}: {v.why}" for v in made[:3])
             raise RuntimeError(f"{self.__name__}: no variant can be launched ({reasons})")
         return [variant.trial() for variant in made]
 
-    def _search(self, left, args):
+    def _search_variants(self, left, args):
         arguments = measure.Arguments(self._names, args, self._tolerance)
         timer = measure.Timer(arguments)
 
@@ -360,12 +360,12 @@ class TunedLauncher:
         """A key that identifies the function in every process."""
         if self._code is None:
             return type(self._given).__qualname__ if callable(self._given) else "constant"
-        return _of_code(self._code)
+        return _code_key(self._code)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         tuned = self._tuned
         if kwargs or len(args) != len(tuned._names):
-            args = tuned._by_position(args, kwargs)
+            args = tuned._positional_arguments(args, kwargs)
         key = _core.current_device(), _core.typecodes(args), tuned._sizes(args), self._code
         found = tuned._chosen.get(key)
         kernel, constants = found if found is not None else tuned._choose(self, args, key)
@@ -387,8 +387,8 @@ class TunedLauncher:
         return found
 
 
-def _of_code(code):
-    consts = tuple(_of_code(c) if hasattr(c, "co_code") else c for c in code.co_consts)
+def _code_key(code):
+    consts = tuple(_code_key(c) if hasattr(c, "co_code") else c for c in code.co_consts)
     return code.co_code, code.co_names, code.co_varnames, consts
 
 
@@ -397,7 +397,7 @@ def measures_here() -> bool:
     return not _core.driver_has("host_code")
 
 
-def _note_once(name):
+def _warn_once(name):
     if _noted:
         return
     _noted.add(name)
@@ -418,7 +418,7 @@ def _budget(size):
     return size if size <= _EXHAUSTIVE else max(_FEWEST, size // 10)
 
 
-def _maker(kernel, space):
+def _variant_maker(kernel, space):
     """Returns the function that creates the variant for given constants."""
     if isinstance(kernel, Dispatcher):
         if not isinstance(kernel._source, BodySource):
@@ -448,23 +448,23 @@ def _size_class(value, only_arrays):
     """Returns the size class of an argument. Calls share a choice if integers and lengths of arrays have
     equal numbers of bits."""
     if type(value) is int:
-        return None if only_arrays else _digits(value)
+        return None if only_arrays else _signed_bit_length(value)
     shape = getattr(value, "shape", None)
     if shape:
-        return tuple(map(_digits, shape))
+        return tuple(map(_signed_bit_length, shape))
     if only_arrays:
         return None
-    return _digits(int(value)) if isinstance(value, np.integer) else str(value)
+    return _signed_bit_length(int(value)) if isinstance(value, np.integer) else str(value)
 
 
-def _digits(n):
+def _signed_bit_length(n):
     return n.bit_length() if n >= 0 else -n.bit_length()
 
 
-def _in_words(size):
+def _size_text(size):
     """ "2**9" for 512 to 1023."""
     if isinstance(size, tuple):
-        return "x".join(map(_in_words, size))
+        return "x".join(map(_size_text, size))
     if isinstance(size, str) or size == 0:
         return str(size)
     return f"{'-' * (size < 0)}2**{abs(size) - 1}"
