@@ -193,12 +193,12 @@ def NPTimedelta(unit="") -> Time:
     return Time(f"m8[{unit}]" if unit else "m8")
 
 
-class _Uniform(type):
+class _UniTupleMeta(type):
     def __instancecheck__(cls, t):
         return isinstance(t, Tuple) and len(set(t.types)) == 1
 
 
-class UniTuple(metaclass=_Uniform):
+class UniTuple(metaclass=_UniTupleMeta):
     """Returns the Tuple of ``count`` values of the same type, ``UniTuple(t, count)``."""
 
     def __new__(cls, t, count) -> Tuple:  # type: ignore[misc]
@@ -277,15 +277,15 @@ def _array_typeof(value, interface):
         dtype = np.dtype(descr if structured else interface["typestr"])
         shape, strides = tuple(interface["shape"]), interface.get("strides")
         ndim = len(shape)
-        c = strides is None or tuple(strides) == _packed(shape, dtype.itemsize)
-        f = tuple(strides or ()) == _packed(shape[::-1], dtype.itemsize)[::-1]
+        c = strides is None or tuple(strides) == _packed_strides(shape, dtype.itemsize)
+        f = tuple(strides or ()) == _packed_strides(shape[::-1], dtype.itemsize)[::-1]
     element = from_dtype(dtype)
     if ndim == 0 and isinstance(element, Record):
         return element
     return Array(element, ndim, "C" if c else "F" if f else "A")
 
 
-def _packed(shape, itemsize):
+def _packed_strides(shape, itemsize):
     strides = []
     for n in reversed(shape):
         strides.insert(0, itemsize)

@@ -150,7 +150,7 @@ class Scalar(Type):
         return scalar, (self.dtype.name,)
 
 
-class _OfKind(type):
+class _ScalarKind(type):
     """The metaclass of types.Integer and others: isinstance() is true for the Scalars of some NumPy kinds."""
 
     kinds: str
@@ -159,7 +159,7 @@ class _OfKind(type):
         return isinstance(value, Scalar) and value.dtype.kind in cls.kinds
 
 
-class Number(metaclass=_OfKind):
+class Number(metaclass=_ScalarKind):
     """A class for isinstance: the types of integers, real and complex numbers."""
 
     kinds = "iufc"
@@ -183,7 +183,7 @@ class Complex(Number):
     kinds = "c"
 
 
-class Boolean(metaclass=_OfKind):
+class Boolean(metaclass=_ScalarKind):
     """For isinstance: the boolean type."""
 
     kinds = "b"
@@ -287,7 +287,7 @@ class Record(Type):
         """Returns the C++ struct; nested records first."""
         from numbalite.types import structs
 
-        return structs.of_record(self, _record_layout(self.dtype)[0], _member)
+        return structs.of_record(self, _record_layout(self.dtype)[0], _member_declaration)
 
 
 class Vector(Type):
@@ -638,7 +638,7 @@ def _fields(dtype):
 _KNOWN_RECORDS = {_fields(_STATES): "xoroshiro128p_state"}
 
 
-def _member(dtype):
+def _member_declaration(dtype):
     """Returns the C++ declaration of a field as (type, extents after the name, alignment, nested record or None)."""
     base, shape = dtype.subdtype or (dtype, ())
     extents = "".join(f"[{n}]" for n in shape)
@@ -660,7 +660,7 @@ def _record_layout(dtype):
     align, packed = 1, False
     for name in dtype.names:
         field, offset = dtype.fields[name][:2]
-        wanted = _member(field)[2]
+        wanted = _member_declaration(field)[2]
         align = max(align, wanted)
         packed |= offset % wanted != 0
     packed |= dtype.itemsize % align != 0

@@ -125,7 +125,7 @@ def variable_expression(variable: str) -> str:
 _MARK = re.compile(r"[][<>(){},]")
 
 
-def _split(text):
+def _split_arguments(text):
     """Returns the parts of `text` between commas that are outside of brackets."""
     parts, depth, start = [], 0, 0
     for match in _MARK.finditer(text):
@@ -150,7 +150,7 @@ def _arguments(text, template):
     for match in _MARK.finditer(text, start):
         depth += (match[0] in "<(") - (match[0] in ">)")
         if depth == 0:
-            return _split(text[start : match.start()])
+            return _split_arguments(text[start : match.start()])
     raise ValueError(f"{text!r} ends early")
 
 
@@ -159,15 +159,15 @@ def _readable_type(ctype):
     ctype = _INTEGERS.sub(lambda m: _INTEGER[m.group()], ctype)
     ctype = ctype.replace("numbalite::", "").replace("{anonymous}::", "")
     ctype = ctype.replace("(anonymous namespace)::", "").replace("> >", ">>")
-    return re.sub(r"(?<![(:])\s*(?<!:)([*&])(?:\s*(const|volatile))?", _star, ctype)
+    return re.sub(r"(?<![(:])\s*(?<!:)([*&])(?:\s*(const|volatile))?", _star_text, ctype)
 
 
-def _star(match):
+def _star_text(match):
     star, qualifier = match.groups()
     return f"{star} {qualifier}" if qualifier else star
 
 
-def _element(ctype):
+def _pointee_type(ctype):
     """Returns the C++ type to which a pointer points, without const and volatile."""
     ctype = re.sub(r"\b(?:const|volatile)\b", "", ctype).strip()
     return _NAMESPACES.sub("", ctype, count=1)
@@ -175,7 +175,7 @@ def _element(ctype):
 
 def _dtype(code, element, itemsize):
     """Returns NumPy's name of the number `code` of nl_dtype, or of a C++ class such as complex<float>."""
-    named = _NAMED.get(_element(element), "")
+    named = _NAMED.get(_pointee_type(element), "")
     if code or not named:
         return DTYPES[code]
     return named if itemsize == {"float16": 2, "complex64": 8, "complex128": 16}[named] else ""
@@ -183,7 +183,7 @@ def _dtype(code, element, itemsize):
 
 def _lanes(element, itemsize):
     """Returns the Parameters of the components of a vector type, by the type's name; () for other types."""
-    lane, count = _VECTORS.get(_ALIGNED_VECTOR.sub("", _element(element)), ("", 0))
+    lane, count = _VECTORS.get(_ALIGNED_VECTOR.sub("", _pointee_type(element)), ("", 0))
     size = itemsize // count if count else 0
     if not count or DTYPE_SIZES.get(lane, 2) != size or size * count != itemsize:
         return ()

@@ -84,14 +84,14 @@ _NAMES = {
 }  # fmt: skip
 
 
-def _signatures():
+def _libdevice_signatures():
     for kinds, names in _NAMES.items():
         returns, _, args = kinds.partition("=")
         made = Signature(tuple(_TYPES[k] for k in args), tuple(_TYPES[k] for k in returns))
         yield from ((name, made) for name in names.split())
 
 
-SIGNATURES: dict[str, Signature] = dict(_signatures())
+SIGNATURES: dict[str, Signature] = dict(_libdevice_signatures())
 
 
 def __getattr__(name: str) -> Word:

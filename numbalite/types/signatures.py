@@ -48,7 +48,7 @@ def signature(what, names=None) -> Signature:
     if isinstance(what, str):
         return parse(what, names)
     if isinstance(what, (tuple, list)):
-        return Signature(None, [_as_type(item, names) for item in what])
+        return Signature(None, [_parsed_type(item, names) for item in what])
     if isinstance(what, Type):
         raise SignatureError(
             f"{what} is a type, not a signature: write void({what}) for a kernel that takes it"
@@ -62,7 +62,7 @@ def signature(what, names=None) -> Signature:
 def signatures(what, names=None) -> list[Signature]:
     """Returns all signatures in an argument of cuda.jit: one signature, or a list of them."""
     if isinstance(what, list) or (
-        isinstance(what, tuple) and what and not any(_is_type(item) for item in what)
+        isinstance(what, tuple) and what and not any(_is_argument_type(item) for item in what)
     ):
         found = [signature(item, names) for item in what]
         for i, item in enumerate(found):
@@ -77,13 +77,13 @@ def is_signature(what) -> bool:
     return isinstance(what, (str, Signature, Type, list, tuple))
 
 
-def _is_type(item):
+def _is_argument_type(item):
     if isinstance(item, str):
         return "(" not in item
     return isinstance(item, Type) or not isinstance(item, (Signature, tuple, list))
 
 
-def _as_type(item, names):
+def _parsed_type(item, names):
     if isinstance(item, str):
         return parse_type(item, names)
     try:
