@@ -260,7 +260,7 @@ njit = jit
 def _check_signature_text(text):
     if ";" in text or "{" in text:
         raise SignatureError(
-            "the first argument of jit is a signature; the body of a function stands in it:\n"
+            "the first argument of jit must be a signature; write C++ in the body of a function:\n"
             '    @jit\n    def f(x, y):\n        "return x * y;"\n'
             "or give the whole as jit(source=...)"
         )
