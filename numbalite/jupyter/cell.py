@@ -193,7 +193,7 @@ def _options(given):
 
 
 def _defines(definitions):
-    """-Returns D X=1 as text before the cell, because a compiler option would also affect the library's
+    """Returns -D X=1 as text before the cell, because a compiler option would also affect the library's
     headers."""
     lines = []
     for definition in definitions:
