@@ -100,8 +100,8 @@ static void close_extracted(const void *library) {
     free(k);
 }
 
-/* Moves the file to a high descriptor number, which other code rarely uses. Returns the old
- * descriptor number if the file cannot be moved. */
+/* Moves the file to a high descriptor number, which other code rarely uses. Returns the
+ * unchanged number if the descriptor cannot be duplicated. */
 static int move_up(int file) {
     int high = fcntl(file, F_DUPFD_CLOEXEC, 768);
     if (high < 0)

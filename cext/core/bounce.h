@@ -54,7 +54,8 @@ size_t nl_bounce_min_size(void);
  * are reused more often. */
 size_t nl_bounce_round(size_t size);
 /* Returns the maximum total size in bytes of the host operands of a call for which a kernel should
- * read page-locked memory directly. Such a kernel must read each operand once. */
+ * read page-locked memory directly. A kernel that reads its operands from
+ * page-locked memory must read each element only once. */
 int64_t nl_bounce_shared(void);
 
 #endif

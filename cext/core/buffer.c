@@ -4,11 +4,12 @@
  * The last use of newly allocated memory (from cuMemAllocAsync on stream 0, or a block of the
  * cache) may still be pending on stream 0, or on a stream that stream 0 has joined. New work on
  * streams that are ordered with stream 0 runs after this use. Work on a non-blocking stream is not
- * ordered with stream 0, so nl_buffer_use makes the non-blocking stream wait for an event on stream
- * 0, the device's fence, until a query has found the fence complete. Tickets count allocations: a
- * fence recorded when `allocated` was n covers the first n of them; `settled` is the number of
- * allocations that are certainly complete. An upload that may not be complete also has a ticket:
- * until the process has used a non-blocking stream, no thread waits for a copy of pageable memory.
+ * ordered with stream 0. So nl_buffer_use makes a non-blocking stream wait for the device's fence,
+ * an event on stream 0; after a query has found the fence complete, no wait is added. Tickets count
+ * allocations: a fence recorded when `allocated` was n covers the first n of them; `settled` is the
+ * number of allocations that are certainly complete. An upload that may not be complete also has a
+ * ticket: until the process has used a non-blocking stream, no thread waits for a copy of pageable
+ * memory.
  *
  * Two streams that are ordered with stream 0 are not ordered with each other. Memory that was used
  * on one of these streams may be used on the other only after an operation on stream 0 that runs

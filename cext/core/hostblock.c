@@ -8,7 +8,7 @@
  * its fourth use.
  *
  * A block that an asynchronous copy still reads is released with an event that is recorded after
- * the copy. Such a block stays in the pool until its event has happened; calls that allocate a
+ * the copy. The pool reuses the block only after its event has happened; calls that allocate a
  * block check the events. Registered memory is never unmapped before it is unregistered: if
  * unregistering fails, the pages stay mapped. */
 #ifndef _GNU_SOURCE

@@ -6,9 +6,10 @@
  *
  * The time of an iteration is measured when a loop runs in one thread, and stored with the loop.
  *
- * Integer division traps on x86-64 in cases where it does not on a GPU. Code compiled by clang
- * tests for these cases (numbalite/compilers/sim/irpatch.py). For code compiled by g++, a SIGFPE
- * handler emulates the division; the handler ignores addresses outside loaded images. */
+ * Integer division by zero, or of the smallest integer by -1, traps on x86-64, not on a GPU. For
+ * clang, numbalite/compilers/sim/irpatch.py inserts tests of the operands. For code compiled by
+ * g++, a SIGFPE handler emulates the division; the handler ignores addresses outside loaded
+ * images. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif

@@ -367,7 +367,7 @@ static PyObject *gather_arguments(const gather *g, PyObject *descr) {
     return given;
 }
 
-/* Returns the plan as a tuple, after converting axes over elements to axes over words. */
+/* Returns the copy plan as a tuple. Its lengths and strides count words, the units of one load. */
 static PyObject *gather_planned(gather *g) {
     int64_t size = widest_word(g), words = 1, run = g->lengths[g->count - 1];
     if (run == size)

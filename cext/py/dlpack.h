@@ -159,8 +159,8 @@ int nl_py_dlpack_is_lazy(const nl_py_state *state, PyObject *obj, const nl_py_fo
  * only once in the call. */
 int nl_py_dlpack_current(nl_py_state *state, PyObject *obj, int device, nl_dl_current *current,
                          CUstream *stream);
-/* Returns whether the object's class is the registered class with the exchange API. Only the first
- * such class is registered. */
+/* Returns whether the object's class is the registered class. The first class with an exchange API
+ * that a call reads is registered, and no other. */
 int nl_py_dlpack_is_registered(nl_py_state *state, PyObject *obj);
 /* Registers the object's class if it has the exchange API and no class is registered yet, then
  * returns nl_py_dlpack_is_registered(obj). Never raises. */

@@ -96,8 +96,8 @@ static int add_arguments(PyObject *list, const nl_params *params, PyObject *args
 static int copy_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     if (NL_CU(err, MemcpyDtoHAsync, record, k->fault, k->fault_size, stream) < 0)
         return -1;
-    /* the launch is complete; the function waits for the copy before this function returns, because
-     * `record` is on the stack */
+    /* the launch is complete; waits for the copy before returning, because its destination `record`
+     * is on the stack */
     nl_wait_hold();
     int result = NL_CU(err, StreamSynchronize, stream);
     nl_wait_release();

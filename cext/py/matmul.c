@@ -272,8 +272,8 @@ PyObject *nl_py_matmul(PyObject *left, PyObject *right) {
     return call_python("operator", args, 2, NULL);
 }
 
-/* Returns the device array of out=, which NumPy passes as a tuple of one item. Returns NULL for any
- * other object. */
+/* Returns the device array of out=, which NumPy passes as a tuple of one item. Returns NULL,
+ * without an exception, if the object is not a device array. */
 static PyObject *the_output(const nl_py_state *state, PyObject *out) {
     if (PyTuple_Check(out) && PyTuple_GET_SIZE(out) == 1)
         out = PyTuple_GET_ITEM(out, 0);

@@ -479,17 +479,17 @@ static PyMemberDef planned_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot planned_slots[] = {
-    {Py_tp_doc,
-     "Planned(what, make, functions, name, set_area, captured, fail): "
-     "a call of a CUDA library that needs a plan. "
-     "planned(stream, ...) calls functions[name](stream, plan, ...), "
-     "or captured(stream, plan, ...) while a graph is being captured. "
-     "Both return the library's status; for an error, fail(name, status) raises an exception. "
-     "make(what, stream) returns the plan for the calling thread, the current device "
-     "and the stream, and the size of its work area in bytes. "
-     "Each thread caches the 4096 plans that it used last. "
-     "Plans of one thread, device and stream share a work area: "
-     "functions[set_area](stream, plan, area) passes its address to the library."},
+    {Py_tp_doc, "Planned(what, make, functions, name, set_area, captured, fail): "
+                "a call of a CUDA library that needs a plan. "
+                "planned(stream, ...) calls functions[name](stream, plan, ...), "
+                "or captured(stream, plan, ...) while a graph is being captured. "
+                "functions[name] and captured return the library's status; for an error, "
+                "fail(name, status) raises an exception. "
+                "make(what, stream) returns the plan for the calling thread, the current device "
+                "and the stream, and the size of its work area in bytes. "
+                "Each thread caches the 4096 plans that it used last. "
+                "Plans of one thread, device and stream share a work area: "
+                "functions[set_area](stream, plan, area) passes its address to the library."},
     {Py_tp_new, planned_new},
     {Py_tp_dealloc, planned_dealloc},
     {Py_tp_call, PyVectorcall_Call},

@@ -48,7 +48,7 @@ NUMBALITE_FUNCTION void read_staged(T (&v)[V], const S *stage, int piece, int co
  * first warp, lane or unit of a tile has no predecessor: then the member with the total of its
  * predecessors is undefined. */
 template <class T> struct reductions_of_tile {
-    T first; /* total of the thread's units in front of its first unit (after the wrap-around) */
+    T first; /* total of those units of the thread that precede its first unit in the row */
     T left;  /* total of the earlier lanes in the thread's warp */
     T warps; /* total of the warps before the thread's warp */
     T tile;

@@ -52,7 +52,7 @@ struct nothing {
 NUMBALITE_SIM_INLINE bool is_last(word w, unsigned arrivals, long long more) {
     return pending(w) == arrivals && bytes(w) + more == 0 && (arrivals || more);
 }
-/* Returns the word of the phase that follows a complete phase. */
+/* Returns the state word of an mbarrier at the start of the next phase. */
 NUMBALITE_SIM_INLINE word next_phase(word w) {
     return pack_word(expected(w), expected(w), bytes(w), (phase(w) + 1) & 7);
 }

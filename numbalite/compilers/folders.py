@@ -66,8 +66,8 @@ def is_marked(folder: str) -> bool:
 
 
 def is_trusted(folder: str, *names: str) -> bool:
-    """Returns whether the folder is marked and has regular files of these names that no other user may write
-    to."""
+    """Returns whether the folder has the tag of a cache directory and regular files with these names, which no
+    other user may write to."""
     try:
         files = [os.lstat(os.path.join(folder, name)) for name in (_TAG, *names)]
         if is_writable_by_others(os.lstat(folder)) or any(map(is_writable_by_others, files)):

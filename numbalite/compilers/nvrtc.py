@@ -166,8 +166,8 @@ def _assemble_ptx(source, ptx, architecture):
 
 
 def _code_with_catching_asserts(source, ptx, kind, data, architecture):
-    """Returns (PTX and code of a source whose asserts write a record, True); (the compiler's result, False)
-    if no assembler for PTX is available."""
+    """Changes the code so that a failed assert writes a record. Returns (PTX, kind, code, True), or the
+    compiler's unchanged code and False if no assembler for PTX is available."""
     changed = asserts.catch_asserts(ptx)
     if kind == "ptx":
         return changed, kind, changed.rstrip(b"\0") + b"\0", True

@@ -93,7 +93,7 @@ if TYPE_CHECKING:
         target: Literal["cpu"]
 
     class HostDecorator(Protocol):
-        # A function with a C++ body returns None in Python.
+        # A function whose body is C++ in its docstring has the type Callable[..., None] for Python.
         @overload
         def __call__(
             self, function: Callable[Parameters, None], /

@@ -780,7 +780,7 @@ class _Reader:
 
 
 def first_branches(tokens):
-    """Returns the tokens without branches after #else and #elif that open or close the same brackets as an
+    """Returns the tokens, but omits each branch of #else or #elif that opens or closes the same brackets as an
     earlier branch. For example, `#if A f() { #else g() { #endif` opens only one brace."""
     gone, stack = set(), []  # start positions of the branches of each open #if
     for at, token in enumerate(tokens):

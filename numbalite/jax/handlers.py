@@ -1,7 +1,7 @@
 """Stores the functions that XLA calls for operations, by their keys.
 
-cext/py/xla.c is the handler of all operations. The handler calls the function for the key of an operation
-with the buffers.
+cext/py/xla.c is the handler of all operations. The handler finds the function that is stored under the
+operation's key, and calls it with the buffers of the operands and results.
 
 A key is a digest of the source: a program in JAX's compilation cache on disk, which contains keys, calls the same
 functions in the next process. Operations that cannot be pickled have random keys, so each process compiles

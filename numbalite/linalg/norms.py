@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @functools.cache
 def _magnitude_reduction(ufunc, dtype):
-    """Returns the one-pass reduction (MapReduce) of the elements' magnitudes."""
+    """Returns a MapReduce, which computes each element's magnitude and reduces the magnitudes in one pass."""
     real = real_of(dtype)
     signature = types.Signature(types.scalar(real), (types.scalar(dtype),))
     function = elementwise.template_function("magnitude", "squares")

@@ -169,7 +169,7 @@ class _Reader:
             else:
                 name = self.unqualified()
                 text = self.remember(f"{text}::{name}" if text else name)
-        # Only a type's complete name is a substitution candidate: type() and encoding() decide.
+        # Removes the last candidate: only the complete name of a type is a candidate, which type() or encoding() adds.
         self.seen.pop()
         return text
 

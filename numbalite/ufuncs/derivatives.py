@@ -95,7 +95,7 @@ class Derivative(DeviceFunction):
         return self.with_signature(self.signature_for(args, _compile_target()))
 
     def signature_for(self, args: tuple, target: tuple) -> types.Signature:
-        """Returns the signature of the derivative for arguments of these types, whose result the compiler deduces."""
+        """Returns the derivative's signature for arguments of these types. The compiler deduces the result's type."""
         primal = self.primal_types(args)
         results = result_types(self.function, primal, target)
         return self.signature_of(

@@ -217,8 +217,8 @@ def _sibling_arguments(word, numbers, size, accumulator, vec):
 
 
 def _kernel_variants(kind, last, size, accumulator, vec=1):
-    """Returns a list of all variants of a kernel, each as (type, type of the last block's reduction), because
-    other shapes of the same dtypes may need them."""
+    """Returns all variants of a reduction kernel, as pairs (kind, kind of the reduction by the last block). One
+    source contains all of them, because other shapes of the same dtypes may need another variant."""
     word, numbers = _KIND.fullmatch(kind).groups()
     kinds = [f"{word}{one}" for one in _sibling_arguments(word, numbers, size, accumulator, vec)]
     if kind not in kinds:

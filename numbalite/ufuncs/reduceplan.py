@@ -81,7 +81,7 @@ def plan_size(wide, itemsize=1) -> int:
 def packed_plan(
     schedule, kept, reduced, *, initial=None, is_last=True, results=0, itemsize=1, merges=0
 ):
-    """Returns (the plan struct as a record, whether the struct with the larger capacity is used).
+    """Returns (the plan as a NumPy record, whether it is the C++ struct for more dimensions).
 
     merges: 1 merges the reduced dimensions, 2 the kept ones, 3 both. results: 0 means the product of the kept
     dimensions.

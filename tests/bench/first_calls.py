@@ -3,8 +3,8 @@ sees.
 
     python tests/bench/first_calls.py [--dtype f4] [--peer cupy] [--json FILE]
 
-Each function is called once on small arrays, and once more. The difference is the cost of the first
-call: imports, compilation, and loading of the code. `.ci/images` collects the sources of these
+Each function is called twice on small arrays. The first call takes longer by the cost of imports,
+compilation, and loading of the code. `.ci/images` collects the sources of these
 calls with other dtypes, shapes and layouts, and compiles them for the wheels.
 """
 

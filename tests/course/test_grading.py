@@ -165,7 +165,8 @@ def test_invalid_notebooks_are_reported(tmp_path, text):
 
 
 def run_grade_command(run_python, *arguments, driver_kind):
-    """Returns the course's tests in a fresh process, from a folder without settings for pytest.
+    """Runs the course's tests in a fresh process, from a folder without settings for pytest, and returns the
+    ended process.
 
     Other plugins are disabled: importing hypothesis takes longer than the test.
     """

@@ -46,8 +46,8 @@ OTHERS = {
 
 
 def cmath_expressions():
-    """Returns C++ expressions of the floats a, b and c -> a Python function with the same result,
-    or None."""
+    """Returns a dict from C++ expressions of the floats a, b and c to Python functions with the same
+    result; the value is None if Python has no such function."""
     found = {}
     for name, f in ONE.items():
         one = f and (lambda a, b, c, f=f: f(a))

@@ -55,6 +55,6 @@ def test_notebooks_contain_kernels_to_check():
 def test_neighbouring_threads_use_neighbouring_elements(case):
     _, name, text = case
     wrong = non_adjacent_accesses(text)
-    if _TRANSPOSITION.search(text):  # at least one of the dimensions is known
+    if _TRANSPOSITION.search(text):  # a transposition needs one access that is not adjacent
         return
     assert not wrong or name in MEANT, wrong

@@ -298,7 +298,9 @@ def test_kernel_source_contains_device_function_dependencies():
     made = kernel_source("x[0] = outer(x[0]) + inner(K);", outer=outer, inner=inner, K=4)
     text = made.text
     assert text.count('#line 10 "lesson.py"\n}') == 3 and text.count("auto inner(") == 1
-    assert text.count("#line 10") == 6  # each body, and the line where it ends
+    assert (
+        text.count("#line 10") == 6
+    )  # each function has one for its body and one for its last line
     assert text.index("auto inner(") < text.index("auto outer(") < text.index("nl_kernel(")
     for value in (2, 3, 4):
         assert f"constexpr int K = {value};" in text

@@ -187,7 +187,7 @@ class NumbaInternal(metaclass=InsideType):
         return cls
 
 
-# Modules and names that test files import from modules that numbalite has.
+# Internal modules and names that numba-cuda's test files import from modules that also exist in numbalite.
 INSIDE_NAMES = {
     "numba.cuda": ("cgutils", "descriptor", "extending", "launchconfig", "typing", "utils"),
     "numba.cuda.compiler": ("run_frontend",),

@@ -42,7 +42,7 @@ def test_stream_work_runs_in_order(device_int):
 def test_default_stream_waits_for_blocking_streams(device_int):
     stream = cuda.stream()
     launch_napping_kernel(stream, 30, device_int)
-    ADD[1, 1](device_int, 5)  # the legacy default stream runs this after the sleeping kernel
+    ADD[1, 1](device_int, 5)  # the legacy default stream runs ADD after the sleeping kernel
     assert device_int.copy_to_host()[0] == 1 * 2 + 5
 
 

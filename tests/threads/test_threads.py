@@ -173,7 +173,7 @@ def test_waits_release_the_interpreter_lock():
 
     def open_gate():
         waits.wait()
-        time.sleep(0.02)  # the other thread is now in synchronize(), or the gate is open
+        time.sleep(0.02)  # after this time, the other thread waits in synchronize()
         go[0] = 1
 
     thread = threading.Thread(target=open_gate)

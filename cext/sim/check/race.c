@@ -542,7 +542,7 @@ static void visit_cells(visit *v) {
     }
 }
 
-/* Removes the clocks that a block has released in its shared memory, if it was freed later. */
+/* Removes the clocks that an ended block has stored for its shared memory. */
 static void drop_foreign(const visit *v) {
     nl_sim_handed *handed =
         v->shared ? nl_sim_happensbefore_find(&v->race->handover, v->address) : NULL;

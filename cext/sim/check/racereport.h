@@ -18,7 +18,8 @@ CUresult nl_sim_racereport_end(struct nl_sim_job *job);
 /* Returns whether other threads should run before the running thread makes an access of this
  * kind. */
 int nl_sim_racereport_is_due(struct nl_sim_worker *worker, uintptr_t address, unsigned kind);
-/* Checks the running thread's next access. */
+/* Compares the access that the running thread is about to make with earlier accesses, and reports
+ * a race. */
 void nl_sim_racereport_access(struct nl_sim_worker *worker, uintptr_t address, size_t size,
                               unsigned kind, const void *pc);
 /* Reports an access to bytes of the asynchronous copy `copy`, made before the program has waited

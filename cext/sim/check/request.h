@@ -38,7 +38,7 @@ typedef struct nl_sim_request_site {
 typedef struct nl_sim_request {
     uint64_t iteration;
     const void *pc;  /* of its site */
-    uint32_t traits; /* nl_sim_request_traits of the site */
+    uint32_t traits; /* bits of nl_sim_request_traits */
     uint32_t site, number, mask;
     int is_consecutive; /* after the end of the trace: nl_sim_request_is_consecutive */
     uintptr_t address[NL_SIM_REQUEST_LANES];

@@ -16,8 +16,8 @@ void nl_sim_shuffle_enter(nl_sim_worker *w);
 void nl_sim_shuffle_check_sources(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
 /* Call after the exchange. */
 void nl_sim_shuffle_mark(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
-/* Checks whether a store writes UNDEFINED; call this function before the running thread accesses
- * memory; `kind` is NL_SIM_ACCESS_... bits. */
+/* Checks whether a store writes the value of an undefined shuffle result; call this function before
+ * the running thread accesses memory; `kind` is NL_SIM_ACCESS_... bits. */
 void nl_sim_shuffle_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind);
 /* Checks the thread's last store; call this function when the store is certainly in memory. */
 void nl_sim_shuffle_finish(nl_sim_worker *w, unsigned thread);

@@ -4,9 +4,9 @@
 
 #include "driver/checks.h"
 
-/* Adds the verdict on one launch. Verdicts with the same record and kernel name are merged: the
- * worst verdict, and the sums of launches and schedules. If memory runs out, the verdict is
- * lost. */
+/* Stores the verdict of the race search on one launch. Verdicts with the same record and kernel
+ * name are merged: the worst verdict, and the sums of launches and schedules. If memory runs out,
+ * the verdict is lost. */
 void nl_sim_verdict_add(uint64_t record, const char *kernel, nl_verdict_kind kind,
                         uint64_t schedules);
 /* Implements nl_driver.TakeVerdict. */

@@ -43,8 +43,8 @@ typedef struct nl_sim_mark {
  * returns 0. */
 int nl_sim_capture_mark_lock_held(nl_sim_stream *stream, nl_sim_mark *mark);
 void nl_sim_capture_unmark_lock_held(nl_sim_mark *mark);
-/* Makes a stream wait for the mark. Returns 1 and sets *status if the mark or the stream belongs to
- * a capture, otherwise returns 0. */
+/* Makes a stream wait for a recorded event, whose mark this is. Returns 1 and sets *status if the
+ * event or the stream belongs to a capture, otherwise returns 0. */
 int nl_sim_capture_wait_lock_held(nl_sim_stream *stream, const nl_sim_mark *mark, CUresult *status);
 CUresult nl_sim_capture_refuse_mark_lock_held(const nl_sim_mark *mark);
 

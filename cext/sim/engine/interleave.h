@@ -41,8 +41,8 @@ void nl_sim_interleave_enter(struct nl_sim_worker *worker, uint64_t block);
 /* Records that no thread of the worker's block can continue before `progress` changes. Returns 1 if
  * no thread of any block can continue, and all blocks have begun. */
 int nl_sim_interleave_is_stuck(struct nl_sim_worker *worker, uint64_t progress);
-/* Visits the workers of the other blocks that have begun and not ended: returns the first worker
- * or, if `after` is not NULL, the worker that follows `after`, or NULL at the end. */
+/* Iterates over the workers of the other running blocks: returns the worker after `after`, the
+ * first one if `after` is NULL, and NULL when there are no more. */
 struct nl_sim_worker *nl_sim_interleave_next_block(const struct nl_sim_worker *worker,
                                                    const struct nl_sim_worker *after);
 
