@@ -28,7 +28,8 @@ long nl_coverage_pwrite(int, const void *, unsigned long, long) asm("pwrite");
 void *nl_coverage_mmap(void *, unsigned long, int, int, int, long) asm("mmap");
 int nl_coverage_close(int) asm("close");
 
-__attribute__((constructor, used)) static void nl_coverage_open() {
+/* In a checked image, the hooks of accesses are not available before the image is loaded. */
+__attribute__((constructor, used)) static NUMBALITE_SIM_OWN void nl_coverage_open() {
     const unsigned long flags = nl_coverage_sizes[0], table = nl_coverage_sizes[1];
     const char *folder = nl_coverage_getenv("NUMBALITE_COVERAGE");
     char path[4096];

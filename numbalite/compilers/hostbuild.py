@@ -400,6 +400,11 @@ def _is_numbalite_file(file):
     return file.startswith(headers.cuda_src()) or _is_system_file(file)
 
 
+def _is_simulator_file(file):
+    """Returns whether the file implements the simulator: its code runs before the flags are mapped."""
+    return file.startswith(os.path.join(headers.cuda_src(), "sim", "")) or _is_system_file(file)
+
+
 def _is_system_file(file):
     """Returns whether the file is generated text, or a file of the compiler or of the system."""
     if file in _NOBODYS or file.startswith(("numbalite/", "/usr/include/", "/usr/lib")):
@@ -500,7 +505,8 @@ class _Build:
             if path == self.output[: -len(".so")]:
                 self.unit = ir
             if self.covers:
-                excluded = _is_numbalite_file if self.covers == host.OF_USERS else _is_system_file
+                only_users = self.covers == host.OF_USERS
+                excluded = _is_numbalite_file if only_users else _is_simulator_file
                 ir = coverage.insert_flags(ir, lambda file: not excluded(file))
             ir = irpatch.rewrite_ir(
                 ir, self.kind == "sim", self._vector_level(), self.checks, self.source.is_python

@@ -476,3 +476,13 @@ def test_numbalite_option_records_the_included_headers(run_coverage):
     found = run_coverage(program, "--numbalite")
     recorded = {pathlib.Path(path).name: one for path, one in found.items()}
     assert recorded["reduce.cuh"].executed and recorded["reduce.cuh"].missing
+
+
+@pytest.mark.parametrize("option", [(), ("--numbalite",)])
+def test_images_with_checks_of_their_own_are_loaded(run_coverage, option):
+    """The kernel of indexing by an array is always checked: its image has hooks, which the flags do not use."""
+    run_coverage(
+        "import numpy as np; from numbalite import cuda\n"
+        "assert cuda.to_device(np.arange(4))[np.array([3, 1])].copy_to_host().tolist() == [3, 1]",
+        *option,
+    )
