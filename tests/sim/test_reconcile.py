@@ -10,7 +10,7 @@ import pytest
 from kit.needs import needs_nvrtc
 
 from numbalite import cuda
-from numbalite.compilers import disassembler
+from numbalite.compilers import disassembler, host, hostbuild
 from numbalite.profiler import execution, gpus, machinecode, reconcile, timing
 from numbalite.profiler.counters import COUNTERS, Line
 
@@ -290,6 +290,10 @@ def test_all_warps_execute_a_load_that_was_moved_before_a_branch(guard, times):
     assert line.shared_load_conflicts == 15
 
 
+@pytest.mark.skipif(
+    hostbuild.identify_compiler(host.find_compiler()).family == "gcc",
+    reason="g++ has no LLVM IR, in which loops are marked",
+)
 @pytest.mark.parametrize("n", [1, 5, 1000])
 def test_arithmetic_in_a_loop_without_accesses_is_counted(machine_code, n):
     x = cuda.to_device(np.zeros(64, np.float32))
