@@ -281,7 +281,7 @@ class Runner(Process):
         return {"arguments": arguments, "arrays": arrays, "launch": launch, "limit": limit}
 
     def _asked(self, what, given, case=None):
-        with contextlib.suppress(BrokenPipeError):  # _receive_arrays says why
+        with contextlib.suppress(BrokenPipeError):  # _receive_arrays reports the reason
             self.pipe.send_bytes(pickle.dumps((what, given)))
         return self._receive_arrays(given.get("arrays", []), case)
 
