@@ -421,7 +421,7 @@ static void catch_up(nl_sim_requests *r, unsigned thread) {
     l->caught_up = (unsigned)(next - w->trace);
 }
 
-/* Ensures that the array has capacity for another event. Returns -1 if memory runs out. */
+/* Ensures capacity for another event. Returns -1 at the limit MAX_TRACE, or if memory runs out. */
 static int grow_trace(nl_sim_requests *r, unsigned index) {
     warp *w = &r->warps[index];
     unsigned capacity = w->trace_capacity ? 2 * w->trace_capacity : 64;
