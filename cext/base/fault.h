@@ -73,12 +73,12 @@ void nl_fault_init(nl_fault *fault, uint32_t kind, nl_fault_head head, const cha
 void nl_fault_format(nl_fault *fault, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Sets the source position; if `file` is NULL, the position is unknown. */
-void nl_fault_locate(nl_fault_side *side, const char *file, int line);
+void nl_fault_set_location(nl_fault_side *side, const char *file, int line);
 /* Sets the location of the error in a toolkit header that the source line calls; NULL removes
  * it. */
-void nl_fault_locate_header(nl_fault_side *side, const char *file, int line);
+void nl_fault_set_header_location(nl_fault_side *side, const char *file, int line);
 /* Sets the array's name to the last component of `name`, as "tile" for "ns::tile". */
-void nl_fault_name(nl_fault_element *element, const char *name);
+void nl_fault_set_name(nl_fault_element *element, const char *name);
 /* Formats the whole message. */
 void nl_fault_sentence(const nl_fault *fault, char *text, size_t size);
 

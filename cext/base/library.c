@@ -24,7 +24,7 @@
 #include <unistd.h>
 #include "base/lock.h"
 
-static int write_all(int file, const char *bytes, size_t size) {
+static int write_file(int file, const char *bytes, size_t size) {
     while (size) {
         ssize_t written = write(file, bytes, size);
         if (written < 0 && errno == EINTR)
@@ -40,7 +40,7 @@ static int write_all(int file, const char *bytes, size_t size) {
 /* Makes a unique path such as "/proc/123/fd/././/7", in which "./" and ".//" encode the bits of a
  * counter. The counter starts with its own address, so that the paths differ from those of a second
  * copy of this code in the process (as in the tests). */
-static void spell_path(char *path, size_t size, int file) {
+static void format_unique_path(char *path, size_t size, int file) {
     static uint64_t loads;
     size_t length = (size_t)snprintf(path, size, "/proc/%ld/fd/", (long)getpid());
     for (uint64_t n = (uintptr_t)&loads / 8 + nl_atomic_add(&loads, 1); n && length + 24 < size;
@@ -68,7 +68,7 @@ static int has_debug_information(const void *bytes, size_t size) {
 
 /* Keeps `file` open by adding it to the list. If the list is full or memory runs out, closes the
  * file; a debugger may then find no debug information. */
-static void keep_open(void *library, int file) {
+static void add_to_open_files(void *library, int file) {
     kept_file *k = malloc(sizeof *k);
     nl_mutex_lock(&lock);
     int fits = k != NULL && kept_count < MAX_KEPT;
@@ -102,7 +102,7 @@ static void close_extracted(const void *library) {
 
 /* Moves the file to a high descriptor number, which other code rarely uses. Returns the
  * unchanged number if the descriptor cannot be duplicated. */
-static int move_up(int file) {
+static int use_high_descriptor(int file) {
     int high = fcntl(file, F_DUPFD_CLOEXEC, 768);
     if (high < 0)
         return file;
@@ -117,17 +117,18 @@ static void *open_anonymous(const void *bytes, size_t size) {
     int file = memfd_create("numbalite", MFD_CLOEXEC);
     if (file < 0)
         return NULL;
-    file = move_up(file);
-    if (write_all(file, bytes, size) == 0) {
-        spell_path(path, sizeof path, file);
+    file = use_high_descriptor(file);
+    if (write_file(file, bytes, size) == 0) {
+        format_unique_path(path, sizeof path, file);
         library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     }
     if (library != NULL && has_debug_information(bytes, size))
-        keep_open(library, file);
+        add_to_open_files(library, file);
     else
         close(file);
 #else
-    (void)bytes, (void)size, (void)spell_path, (void)move_up, (void)keep_open;
+    (void)bytes, (void)size, (void)format_unique_path, (void)use_high_descriptor,
+        (void)add_to_open_files;
 #endif
     return library;
 }
@@ -143,7 +144,7 @@ static void *open_temporary(const void *bytes, size_t size) {
     void *library = NULL;
     int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
     if (file >= 0) {
-        int written = write_all(file, bytes, size);
+        int written = write_file(file, bytes, size);
         close(file);
         if (written == 0)
             library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

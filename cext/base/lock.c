@@ -17,7 +17,7 @@ NL_THREAD_LOCAL int nl_mutex_held;
 int nl_thread_start(nl_thread *t, void *(*body)(void *), void *arg, size_t stack_size,
                     nl_error *err) {
     pthread_attr_t attributes;
-    int status = nl_mem_refuses() ? EAGAIN : pthread_attr_init(&attributes);
+    int status = nl_mem_must_fail() ? EAGAIN : pthread_attr_init(&attributes);
     if (status == 0) {
         if (stack_size != 0)
             status = pthread_attr_setstacksize(&attributes, stack_size);
@@ -53,7 +53,7 @@ static void (*children[MAX_CHILDREN])(void);
 
 /* Runs in a forked child, in its only thread. Initializes the lock again, because another thread of
  * the parent may have held it during the fork. */
-static void after_fork(void) {
+static void reset_lock_in_child(void) {
     nl_mutex_init(&fork_lock);
     for (int i = 0; i < MAX_CHILDREN && children[i] != NULL; ++i)
         children[i]();
@@ -66,7 +66,7 @@ void nl_thread_on_fork(void (*child)(void)) {
         ++i;
     if (i < MAX_CHILDREN && children[i] == NULL) {
         if (i == 0)
-            pthread_atfork(NULL, NULL, after_fork);
+            pthread_atfork(NULL, NULL, reset_lock_in_child);
         children[i] = child;
     }
     nl_mutex_unlock(&fork_lock);

@@ -148,7 +148,7 @@ static inline void nl_atomic_store32_relaxed(uint32_t *p, uint32_t v) {
     __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 /* Stores `v` if *p is `expected`. Returns whether it did. */
-static inline int nl_atomic_swap_if(uint64_t *p, uint64_t expected, uint64_t v) {
+static inline int nl_atomic_compare_swap(uint64_t *p, uint64_t expected, uint64_t v) {
     return __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 

@@ -52,11 +52,11 @@ char *nl_mem_strdup(const char *text, nl_error *err) {
     return copy;
 }
 
-void *nl_mem_keep(size_t size) {
+void *nl_mem_alloc_permanent(size_t size) {
     return is_injected_failure() ? NULL : calloc(1, size ? size : 1);
 }
 
-int nl_mem_refuses(void) {
+int nl_mem_must_fail(void) {
     return is_injected_failure();
 }
 
@@ -67,7 +67,7 @@ void nl_mem_free(void *block) {
     free(block);
 }
 
-size_t nl_mem_live(void) {
+size_t nl_mem_live_blocks(void) {
     return nl_atomic_load(&live);
 }
 

@@ -18,13 +18,13 @@ void nl_mem_free(void *block); /* accepts NULL */
 
 /* Allocates zeroed memory that is used until the process ends, and therefore not counted. Free it
  * with free(). */
-void *nl_mem_keep(size_t size);
+void *nl_mem_alloc_permanent(size_t size);
 /* Counts a request for a resource other than memory, such as a mapping or a thread. Returns whether
  * the request must fail. */
-int nl_mem_refuses(void);
+int nl_mem_must_fail(void);
 
 /* Returns the number of live blocks, for leak tests. */
-size_t nl_mem_live(void);
+size_t nl_mem_live_blocks(void);
 
 /* Makes the n-th allocation request from now fail (1 is the next request); 0 disables this. Returns
  * the number of allocation requests since the previous call. */

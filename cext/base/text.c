@@ -4,12 +4,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-nl_text nl_text_in(char *buffer, size_t size) {
+nl_text nl_text_over_buffer(char *buffer, size_t size) {
     buffer[0] = '\0';
     return (nl_text){.at = buffer, .size = size};
 }
 
-void nl_text_add(nl_text *text, const char *format, ...) {
+void nl_text_append(nl_text *text, const char *format, ...) {
     va_list arguments;
     size_t left = text->size - text->length;
     va_start(arguments, format);

@@ -11,8 +11,8 @@ typedef struct nl_text {
 } nl_text;
 
 /* Starts an empty text in `buffer`, which has `size` bytes. */
-nl_text nl_text_in(char *buffer, size_t size);
+nl_text nl_text_over_buffer(char *buffer, size_t size);
 /* Appends formatted text, truncated to the size of the buffer. */
-void nl_text_add(nl_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void nl_text_append(nl_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -23,7 +23,7 @@ static uint64_t offers;      /* written with the lock held, but polled without t
 static unsigned threads, busy, asleep;
 
 /* Resets the pool in a forked child, in which the pool's threads do not exist. */
-static void after_fork(void) {
+static void reset_pool_in_child(void) {
     nl_mutex_init(&lock);
     nl_cond_init(&offered);
     nl_cond_init(&left);
@@ -31,7 +31,7 @@ static void after_fork(void) {
     threads = busy = asleep = 0;
 }
 
-int nl_threads_processors(void) {
+int nl_threads_count_processors(void) {
     cpu_set_t set;
     long count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
                                                              : sysconf(_SC_NPROCESSORS_ONLN);
@@ -47,7 +47,7 @@ static void unlink_job_lock_held(nl_threads_job *job) {
 }
 
 /* Runs one job. Returns how many times the thread should poll for the next job. */
-static uint64_t join_lock_held(nl_threads_job *job) {
+static uint64_t run_job_lock_held(nl_threads_job *job) {
     uint64_t polls = job->polls;
     if (--job->open == 0)
         unlink_job_lock_held(job);
@@ -62,7 +62,7 @@ static uint64_t join_lock_held(nl_threads_job *job) {
     return polls;
 }
 
-static void poll_lock_held(uint64_t polls) {
+static void poll_for_job_lock_held(uint64_t polls) {
     uint64_t seen = nl_atomic_load(&offers);
     nl_mutex_unlock(&lock);
     while (polls > 0 && nl_atomic_load(&offers) == seen) {
@@ -78,10 +78,10 @@ static void *run_worker_thread(void *unused) {
     nl_mutex_lock(&lock);
     for (;;) {
         if (jobs == NULL && polls > 0)
-            poll_lock_held(polls);
+            poll_for_job_lock_held(polls);
         polls = 0;
         if (jobs != NULL) {
-            polls = join_lock_held(jobs);
+            polls = run_job_lock_held(jobs);
             continue;
         }
         asleep++;
@@ -93,13 +93,13 @@ static void *run_worker_thread(void *unused) {
 
 /* Starts pool threads until `count` threads are idle or the pool has `most` threads. A new thread
  * inherits the signal mask of the thread that starts it. */
-static void start_lock_held(unsigned count, unsigned most) {
+static void start_threads_lock_held(unsigned count, unsigned most) {
     static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
     sigset_t blocked, before;
     nl_error ignored;
     if (threads - busy >= count || threads >= most)
         return;
-    nl_thread_on_fork(after_fork);
+    nl_thread_on_fork(reset_pool_in_child);
     sigfillset(&blocked);
     for (unsigned i = 0; i < sizeof kept / sizeof kept[0]; i++)
         sigdelset(&blocked, kept[i]);
@@ -114,9 +114,9 @@ static void start_lock_held(unsigned count, unsigned most) {
     nl_thread_set_signals(&before);
 }
 
-void nl_threads_share(nl_threads_job *job, unsigned count, unsigned most) {
+void nl_threads_offer_job(nl_threads_job *job, unsigned count, unsigned most) {
     nl_mutex_lock(&lock);
-    start_lock_held(count, most);
+    start_threads_lock_held(count, most);
     if (job->open == 0) {
         job->next = jobs;
         jobs = job;

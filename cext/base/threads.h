@@ -21,10 +21,10 @@ typedef struct nl_threads_job {
 } nl_threads_job;
 
 /* Returns the number of processors that this process may use. */
-int nl_threads_processors(void);
+int nl_threads_count_processors(void);
 /* Lets `count` more threads join the job. If too few threads are idle, starts new threads, up to
  * `most` threads in the pool. Failures to start a thread are ignored. */
-void nl_threads_share(nl_threads_job *job, unsigned count, unsigned most);
+void nl_threads_offer_job(nl_threads_job *job, unsigned count, unsigned most);
 /* Closes the job to further threads, and returns when all threads that have joined it have
  * finished. */
 void nl_threads_close(nl_threads_job *job);

@@ -109,7 +109,7 @@ nl_bounce_settings nl_bounce_configure(const nl_bounce_settings *s) {
 }
 
 int nl_bounce_can_lock(size_t size) {
-    return size <= nl_hostblock_limit() && (!nl_cu.memory_is_host || nl_atomic_load(&always));
+    return size <= nl_hostblock_cache_limit() && (!nl_cu.memory_is_host || nl_atomic_load(&always));
 }
 
 size_t nl_bounce_min_size(void) {
@@ -120,11 +120,11 @@ int nl_bounce_is_worth(size_t size) {
     return size >= nl_bounce_min_size() && nl_bounce_can_lock(nl_bounce_min_size());
 }
 
-int64_t nl_bounce_shared(void) {
+int64_t nl_bounce_count_shared(void) {
     return (int64_t)nl_atomic_load(&shared);
 }
 
-size_t nl_bounce_round(size_t size) {
+size_t nl_bounce_round_size(size_t size) {
     size_t rounded = (size_t)64 << 10;
     while (rounded < size)
         rounded *= 2;
@@ -175,7 +175,7 @@ static void drop_event(CUevent event) {
         nl_driver_report(nl_cu.EventDestroy(event), "cuEventDestroy");
 }
 
-static void drop_marks(void) {
+static void destroy_clearing_events(void) {
     for (int i = 0; i < marks.count; i++)
         drop_event(marks.events[i]);
     if (marks.last != NULL)
@@ -192,10 +192,10 @@ static int make_event(CUevent *event, nl_error *err) {
     return -1;
 }
 
-static int open_marks(nl_device *dev, uint64_t events, nl_error *err) {
+static int create_clearing_events(nl_device *dev, uint64_t events, nl_error *err) {
     uint64_t generation = nl_atomic_load(&dev->generation);
     if (marks.device != dev || marks.generation != generation)
-        drop_marks();
+        destroy_clearing_events();
     marks.device = dev;
     marks.generation = generation;
     if (nl_device_bind(dev, err) < 0 || make_event(&marks.last, err) < 0)
@@ -215,7 +215,7 @@ static nl_mutex lock = NL_MUTEX_INIT;
 static int taken; /* 1 while a copy uses the ring, the events and the stream */
 
 /* Clears `taken` in a forked child, in which the thread that set `taken` does not exist. */
-static void after_fork(void) {
+static void release_ring_in_child(void) {
     nl_mutex_init(&lock);
     taken = 0;
 }
@@ -227,7 +227,7 @@ static int is_staging_possible(size_t size) {
 /* Returns 1 if this thread may use the ring, the events and the stream until release_ring_lock(); 0
  * if another copy uses them. */
 static int try_acquire_ring_lock(void) {
-    nl_thread_on_fork(after_fork);
+    nl_thread_on_fork(release_ring_in_child);
     nl_mutex_lock(&lock);
     int is_free = !taken;
     taken = 1;
@@ -256,8 +256,8 @@ static size_t choose_chunk(size_t low, size_t size, size_t high) {
     return clamp_size(low, round_to_pages(size), smaller_size(high, most));
 }
 
-static int count_members(uint64_t setting, uint64_t chunks) {
-    return (int)smaller_size(smaller_size(setting, (size_t)nl_threads_processors()), chunks);
+static int count_threads(uint64_t setting, uint64_t chunks) {
+    return (int)smaller_size(smaller_size(setting, (size_t)nl_threads_count_processors()), chunks);
 }
 
 /* Runs own(data) in this thread, and others(data) in up to members - 1 pool threads. A pool thread
@@ -267,10 +267,10 @@ static void share_among_threads(int members, void (*own)(void *), void (*others)
                                 void *data) {
     nl_threads_job job = {.run = others, .data = data};
     unsigned count = (unsigned)members - 1;
-    if (members <= nl_threads_processors())
+    if (members <= nl_threads_count_processors())
         job.polls = nl_atomic_load(&polls);
     if (members > 1)
-        nl_threads_share(&job, count, count);
+        nl_threads_offer_job(&job, count, count);
     own(data);
     if (members > 1)
         nl_threads_close(&job);
@@ -281,7 +281,7 @@ typedef struct ring {
     uint64_t next, pages; /* number of huge pages */
 } ring;
 
-static void populate_some_pages(void *job) {
+static void populate_ring_pages(void *job) {
     ring *r = job;
     uint64_t k;
     while ((k = nl_atomic_add(&r->next, 1)) < r->pages)
@@ -301,7 +301,7 @@ static nl_host_block *acquire_ring(nl_device *dev, int members) {
     if (nl_hostblock_is_locked(block))
         return block;
     ring r = {block->memory, 0, size / HUGE_PAGE};
-    share_among_threads(members, populate_some_pages, populate_some_pages, &r);
+    share_among_threads(members, populate_ring_pages, populate_ring_pages, &r);
     if (nl_hostblock_lock(block, dev, &ignored) == 0)
         return block;
     nl_hostblock_release(block);
@@ -331,12 +331,12 @@ typedef struct sending {
     nl_error error; /* error of the first thread that failed to send */
 } sending;
 
-static void fail_to_send(sending *s, const nl_error *err) {
+static void record_send_failure(sending *s, const nl_error *err) {
     if (nl_atomic_swap(&s->failed, 1) == 0)
         s->error = *err;
 }
 
-static int thread_part_of(const sending *s, uint64_t k) {
+static int part_of_chunk(const sending *s, uint64_t k) {
     int i = 0;
     while (k >= s->first[i + 1])
         i++;
@@ -345,11 +345,11 @@ static int thread_part_of(const sending *s, uint64_t k) {
 
 /* Returns the number of full slots to submit next as one copy, or 0 if too few slots are full or a
  * thread has failed. The first chunk is submitted alone, so that the bus starts early. */
-static uint64_t count_ready(const sending *s) {
+static uint64_t count_submittable_slots(const sending *s) {
     uint64_t first = nl_atomic_load(&s->asked), k = first;
     if (first == s->chunks || nl_atomic_load(&s->failed))
         return 0;
-    uint64_t end = s->first[thread_part_of(s, first) + 1];
+    uint64_t end = s->first[part_of_chunk(s, first) + 1];
     uint64_t round = (first / s->slot_count + 1) * s->slot_count;
     if (end > round)
         end = round;
@@ -360,7 +360,7 @@ static uint64_t count_ready(const sending *s) {
 
 static int submit_copy(sending *s, uint64_t count, nl_error *err) {
     uint64_t first = s->asked, slot = first % s->slot_count;
-    const nl_bounce_part *part = &s->parts[thread_part_of(s, first)];
+    const nl_bounce_part *part = &s->parts[part_of_chunk(s, first)];
     size_t offset = (size_t)(first - s->first[part - s->parts]) * s->chunk;
     size_t size = smaller_size(part->size - offset, (size_t)count * s->chunk);
     if (NL_CU(err, MemcpyHtoDAsync, part->device + offset, s->ring + (size_t)slot * s->chunk, size,
@@ -379,15 +379,15 @@ static int submit_copy(sending *s, uint64_t count, nl_error *err) {
 /* Submits full slots to the stream, if no other thread is doing so. The submitting thread checks
  * for full slots again after it clears `asking`. Two threads that fill slots at the same time may
  * both return without submitting, because each may miss the other's slot. A missed slot is
- * submitted by the next thread that fills a slot or waits, or by send_shared after all threads have
- * returned. */
+ * submitted by the next thread that fills a slot or waits, or by send_with_threads after all
+ * threads have returned. */
 static void submit_sends(sending *s) {
     uint64_t count;
     nl_error err;
-    while (count_ready(s) > 0 && nl_atomic_swap(&s->asking, 1) == 0) {
-        while ((count = count_ready(s)) > 0)
+    while (count_submittable_slots(s) > 0 && nl_atomic_swap(&s->asking, 1) == 0) {
+        while ((count = count_submittable_slots(s)) > 0)
             if (submit_copy(s, count, &err) < 0)
-                fail_to_send(s, &err);
+                record_send_failure(s, &err);
         nl_atomic_swap(&s->asking, 0);
     }
 }
@@ -403,18 +403,18 @@ static int wait_for_slot(sending *s, uint64_t k, nl_error *err) {
     return NL_CU(err, EventSynchronize, marks.events[s->mark[k % s->slot_count]]);
 }
 
-static void send_some_held(sending *s) {
+static void fill_slots_uninterrupted(sending *s) {
     nl_error err;
     uint64_t k;
     if (nl_device_bind(s->device, &err) < 0)
-        fail_to_send(s, &err);
+        record_send_failure(s, &err);
     while (!nl_atomic_load(&s->failed) && (k = nl_atomic_add(&s->next, 1)) < s->chunks) {
-        const nl_bounce_part *part = &s->parts[thread_part_of(s, k)];
+        const nl_bounce_part *part = &s->parts[part_of_chunk(s, k)];
         size_t offset = (size_t)(k - s->first[part - s->parts]) * s->chunk;
         size_t size = smaller_size(part->size - offset, s->chunk);
         char *slot = s->ring + (size_t)(k % s->slot_count) * s->chunk;
         if (k >= s->slot_count && wait_for_slot(s, k, &err) < 0)
-            fail_to_send(s, &err);
+            record_send_failure(s, &err);
         if (nl_atomic_load(&s->failed))
             return;
         if (s->past_caches)
@@ -426,15 +426,16 @@ static void send_some_held(sending *s) {
     }
 }
 
-/* The waits in this function are not interruptible (nl_wait_hold). These waits need no interrupts:
- * if the ring is reused within one copy, send_shared has already waited for the stream. */
-static void send_some(void *job) {
-    nl_wait_hold();
-    send_some_held(job);
-    nl_wait_release();
+/* The waits in this function are not interruptible (nl_wait_hold_interrupts). These waits need no
+ * interrupts: if the ring is reused within one copy, send_with_threads has already waited for the
+ * stream. */
+static void fill_slots(void *job) {
+    nl_wait_hold_interrupts();
+    fill_slots_uninterrupted(job);
+    nl_wait_release_interrupts();
 }
 
-static void cut_into_chunks(sending *s) {
+static void choose_send_chunks(sending *s) {
     size_t members = nl_atomic_load(&threads_to_device), ring_bytes = nl_atomic_load(&ring_size);
     s->past_caches = s->total <= MIDDLE_COPY;
     if (s->past_caches) {
@@ -461,12 +462,13 @@ static int prepare_stream(sending *s, nl_error *err) {
     return s->chunks > s->slot_count ? NL_CU(err, StreamSynchronize, s->stream) : 0;
 }
 
-static int send_shared(sending *s, nl_error *err) {
+static int send_with_threads(sending *s, nl_error *err) {
     nl_host_block *block;
     nl_error ignored;
-    cut_into_chunks(s);
-    int members = count_members(nl_atomic_load(&threads_to_device), s->chunks);
-    if (open_marks(s->device, s->chunks > s->slot_count ? s->slot_count : 0, &ignored) < 0)
+    choose_send_chunks(s);
+    int members = count_threads(nl_atomic_load(&threads_to_device), s->chunks);
+    if (create_clearing_events(s->device, s->chunks > s->slot_count ? s->slot_count : 0, &ignored) <
+        0)
         return 0;
     if (prepare_stream(s, err) < 0)
         return -1;
@@ -474,7 +476,7 @@ static int send_shared(sending *s, nl_error *err) {
     if (block == NULL)
         return 0;
     s->ring = block->memory;
-    share_among_threads(members, send_some, send_some, s);
+    share_among_threads(members, fill_slots, fill_slots, s);
     submit_sends(s);
     if (s->failed) {
         *err = s->error;
@@ -494,7 +496,7 @@ int nl_bounce_send(nl_device *dev, const nl_bounce_part *parts, int count, CUstr
     if (!is_staging_possible(total) || !try_acquire_ring_lock())
         return 0;
     sending s = {.device = dev, .stream = stream, .parts = parts, .count = count, .total = total};
-    int done = send_shared(&s, err);
+    int done = send_with_threads(&s, err);
     release_ring_lock();
     return done;
 }
@@ -524,34 +526,33 @@ typedef struct receiving {
     nl_error error; /* error of the first thread that failed to receive */
 } receiving;
 
-static size_t begin_of_chunk(const receiving *r, uint64_t k) {
+static size_t chunk_offset(const receiving *r, uint64_t k) {
     return k == 0 ? 0 : (size_t)k * r->chunk - r->shift;
 }
 
-static size_t size_of_chunk(const receiving *r, uint64_t k) {
-    return smaller_size(r->size, (size_t)(k + 1) * r->chunk - r->shift) - begin_of_chunk(r, k);
+static size_t chunk_size(const receiving *r, uint64_t k) {
+    return smaller_size(r->size, (size_t)(k + 1) * r->chunk - r->shift) - chunk_offset(r, k);
 }
 
 static int submit_chunk(receiving *r, nl_error *err) {
     uint64_t slot = r->asked % r->slot_count;
     if (NL_CU(err, MemcpyDtoHAsync, r->ring + (size_t)slot * r->chunk,
-              r->there + begin_of_chunk(r, r->asked), size_of_chunk(r, r->asked),
-              marks.stream) < 0 ||
+              r->there + chunk_offset(r, r->asked), chunk_size(r, r->asked), marks.stream) < 0 ||
         NL_CU(err, EventRecord, marks.events[slot], marks.stream) < 0)
         return -1;
     nl_atomic_store(&r->asked, r->asked + 1);
     return 0;
 }
 
-static int is_free(const receiving *r, uint64_t k) {
+static int is_slot_free(const receiving *r, uint64_t k) {
     return nl_atomic_load(&r->free[k % r->slot_count]) == k / r->slot_count;
 }
 
 /* Submits copies into all free slots and updates `arrived`, the number of complete chunks. If
  * `wait` is set, waits for at least one chunk if the copy of any chunk is in progress. */
-static int submit_receives(receiving *r, int wait, nl_error *err) {
+static int submit_copies_to_slots(receiving *r, int wait, nl_error *err) {
     uint64_t arrived = r->arrived;
-    while (r->asked < r->chunks && is_free(r, r->asked))
+    while (r->asked < r->chunks && is_slot_free(r, r->asked))
         if (submit_chunk(r, err) < 0)
             return -1;
     while (arrived < r->asked) {
@@ -568,37 +569,37 @@ static int submit_receives(receiving *r, int wait, nl_error *err) {
     return 0;
 }
 
-/* Calls submit_receives, unless another thread is executing it; in that case, yields the processor
- * if `wait` is set. The waits are not interruptible, because receive_shared has already waited for
- * the earlier work of the stream. */
-static void receive_if_free(receiving *r, int wait) {
+/* Calls submit_copies_to_slots, unless another thread is executing it; in that case, yields the
+ * processor if `wait` is set. The waits are not interruptible, because receive_with_threads has
+ * already waited for the earlier work of the stream. */
+static void try_submit_receives(receiving *r, int wait) {
     nl_error err;
     if (nl_atomic_load(&r->asking) || nl_atomic_swap(&r->asking, 1)) {
         if (wait)
             nl_thread_yield();
         return;
     }
-    nl_wait_hold();
-    if (!nl_atomic_load(&r->failed) && submit_receives(r, wait, &err) < 0 &&
+    nl_wait_hold_interrupts();
+    if (!nl_atomic_load(&r->failed) && submit_copies_to_slots(r, wait, &err) < 0 &&
         nl_atomic_swap(&r->failed, 1) == 0)
         r->error = err;
-    nl_wait_release();
+    nl_wait_release_interrupts();
     nl_atomic_swap(&r->asking, 0);
 }
 
-static void empty_slot(receiving *r, uint64_t k) {
+static void copy_slot_to_host(receiving *r, uint64_t k) {
     uint64_t slot = k % r->slot_count;
-    char *to = r->here + begin_of_chunk(r, k), *from = r->ring + (size_t)slot * r->chunk;
+    char *to = r->here + chunk_offset(r, k), *from = r->ring + (size_t)slot * r->chunk;
     if (r->size >= LARGE_COPY && !r->is_new)
-        copy_past_caches(to, from, size_of_chunk(r, k));
+        copy_past_caches(to, from, chunk_size(r, k));
     else
-        memcpy(to, from, size_of_chunk(r, k));
+        memcpy(to, from, chunk_size(r, k));
     nl_atomic_store(&r->free[slot], k / r->slot_count + 1);
 }
 
 /* Computes the chunks in the given untouched huge page: [*first, *end). Returns 0 if the page is
  * past the end of the copy. */
-static int chunks_of_page(const receiving *r, uint64_t page, uint64_t *first, uint64_t *end) {
+static int find_chunks_of_page(const receiving *r, uint64_t page, uint64_t *first, uint64_t *end) {
     uint64_t each = HUGE_PAGE / r->chunk;
     uint64_t lead = ((uintptr_t)r->here & (HUGE_PAGE - 1)) / r->chunk;
     *first = page * each > lead ? page * each - lead : 0;
@@ -608,32 +609,32 @@ static int chunks_of_page(const receiving *r, uint64_t page, uint64_t *first, ui
 
 /* Populates the pages of the chunks [first, end). If madvise fails, the copies into the pages
  * populate them. */
-static void clear_page(const receiving *r, uint64_t first, uint64_t end) {
-    uintptr_t from = (uintptr_t)r->here + begin_of_chunk(r, first);
-    uintptr_t to = (uintptr_t)r->here + begin_of_chunk(r, end - 1) + size_of_chunk(r, end - 1);
+static void populate_page(const receiving *r, uint64_t first, uint64_t end) {
+    uintptr_t from = (uintptr_t)r->here + chunk_offset(r, first);
+    uintptr_t to = (uintptr_t)r->here + chunk_offset(r, end - 1) + chunk_size(r, end - 1);
     from = round_to_pages(from);
     if (to > from)
         (void)madvise((void *)from, (to - from) & ~(uintptr_t)4095, POPULATE_WRITE);
 }
 
 /* Populates the next huge page. Returns 0 if no untouched page is left, or if `is_ready` is set. */
-static int clear_next(receiving *r) {
+static int populate_next_page(receiving *r) {
     uint64_t first, end;
     if (nl_atomic_load(&r->is_ready) ||
-        !chunks_of_page(r, nl_atomic_add(&r->cleared, 1), &first, &end))
+        !find_chunks_of_page(r, nl_atomic_add(&r->cleared, 1), &first, &end))
         return 0;
-    clear_page(r, first, end);
+    populate_page(r, first, end);
     return 1;
 }
 
-static void clear_some(void *job) {
-    while (clear_next(job))
+static void populate_remaining_pages(void *job) {
+    while (populate_next_page(job))
         ;
 }
 
-static void clear_pages_and_query(void *job) {
+static void populate_pages_and_query_stream(void *job) {
     receiving *r = job;
-    while (clear_next(r))
+    while (populate_next_page(r))
         if (nl_cu.StreamQuery(r->before) != CUDA_ERROR_NOT_READY)
             nl_atomic_store(&r->is_ready, 1);
 }
@@ -641,59 +642,59 @@ static void clear_pages_and_query(void *job) {
 /* Populates the host pages while the stream computes the data to copy. If all pages are populated,
  * the copy continues as for touched pages. An error of StreamQuery is ignored, because the
  * following StreamSynchronize also returns it. */
-static void clear_ahead(receiving *r, int *members) {
+static void populate_pages_before_copy(receiving *r, int *members) {
     uint64_t first, end;
     if (!r->is_new || nl_cu.StreamQuery(r->before) != CUDA_ERROR_NOT_READY)
         return;
-    share_among_threads(*members, clear_pages_and_query, clear_some, r);
-    if (chunks_of_page(r, r->cleared, &first, &end))
+    share_among_threads(*members, populate_pages_and_query_stream, populate_remaining_pages, r);
+    if (find_chunks_of_page(r, r->cleared, &first, &end))
         return;
     r->is_new = 0;
     *members =
-        count_members(smaller_size((size_t)*members, nl_atomic_load(&threads_to_host)), r->chunks);
+        count_threads(smaller_size((size_t)*members, nl_atomic_load(&threads_to_host)), r->chunks);
 }
 
 /* Starts the first copy to the host, for which the driver prepares for 2 ms: one thread submits the
  * first chunks while the other threads populate pages. */
 static void submit_first_chunks(void *job) {
     receiving *r = job;
-    nl_error ignored; /* ignored, because receive_some receives the same error */
+    nl_error ignored; /* ignored, because receive_chunks receives the same error */
     if (nl_device_bind(r->device, &ignored) == 0)
-        receive_if_free(r, 0);
+        try_submit_receives(r, 0);
     nl_atomic_store(&r->is_ready, 1);
 }
 
-static void fill_page(receiving *r, uint64_t first, uint64_t end) {
-    clear_page(r, first, end);
+static void populate_and_fill_page(receiving *r, uint64_t first, uint64_t end) {
+    populate_page(r, first, end);
     for (uint64_t k = first; k < end; k++) {
         while (k >= nl_atomic_load(&r->arrived)) {
             if (nl_atomic_load(&r->failed))
                 return;
-            receive_if_free(r, 1);
+            try_submit_receives(r, 1);
         }
-        empty_slot(r, k);
-        receive_if_free(r, 0);
+        copy_slot_to_host(r, k);
+        try_submit_receives(r, 0);
     }
 }
 
-static void receive_some(void *job) {
+static void receive_chunks(void *job) {
     receiving *r = job;
     uint64_t k, end;
     nl_error err;
     if (nl_device_bind(r->device, &err) < 0 && nl_atomic_swap(&r->failed, 1) == 0)
         r->error = err;
     while (r->is_new && !nl_atomic_load(&r->failed)) {
-        if (!chunks_of_page(r, nl_atomic_add(&r->taken, 1), &k, &end))
+        if (!find_chunks_of_page(r, nl_atomic_add(&r->taken, 1), &k, &end))
             return;
-        fill_page(r, k, end);
+        populate_and_fill_page(r, k, end);
     }
     while (!nl_atomic_load(&r->failed) && (k = nl_atomic_load(&r->taken)) < r->chunks) {
-        receive_if_free(r, 0);
+        try_submit_receives(r, 0);
         if (k < nl_atomic_load(&r->arrived)) {
-            if (nl_atomic_swap_if(&r->taken, k, k + 1))
-                empty_slot(r, k);
+            if (nl_atomic_compare_swap(&r->taken, k, k + 1))
+                copy_slot_to_host(r, k);
         } else {
-            receive_if_free(r, 1);
+            try_submit_receives(r, 1);
         }
     }
 }
@@ -713,7 +714,7 @@ static int are_pages_untouched(const receiving *r) {
 /* Chooses the chunk size and returns the number of threads. For untouched pages, chunk boundaries
  * are page boundaries, because two threads that touch the same new page at the same time would both
  * clear a page. */
-static int cut_for_host(receiving *r) {
+static int choose_receive_chunks(receiving *r) {
     uint64_t threads = nl_atomic_load(&threads_to_host);
     r->is_new = r->size >= HUGE_PAGE && are_pages_untouched(r);
     r->chunk = choose_chunk(MIDDLE_CHUNK, r->size / 32, SIZE_MAX);
@@ -729,19 +730,19 @@ static int cut_for_host(receiving *r) {
     }
     r->chunks = (r->size + r->shift + r->chunk - 1) / r->chunk;
     r->slot_count = smaller_size(nl_atomic_load(&ring_size) / r->chunk, MAX_SLOTS);
-    return count_members(threads, r->chunks);
+    return count_threads(threads, r->chunks);
 }
 
 /* Copies to the host, after waiting for the stream. After that wait, no thread polls for the
  * stream's earlier work, and the ring of an earlier copy to the device on that stream is free
  * again. (Creating a second ring costs 3 ms.) */
-static int receive_shared(receiving *r, nl_error *err) {
+static int receive_with_threads(receiving *r, nl_error *err) {
     nl_host_block *block;
     nl_error ignored;
-    int members = cut_for_host(r);
-    if (open_marks(r->device, smaller_size(r->slot_count, r->chunks), &ignored) < 0)
+    int members = choose_receive_chunks(r);
+    if (create_clearing_events(r->device, smaller_size(r->slot_count, r->chunks), &ignored) < 0)
         return 0;
-    clear_ahead(r, &members);
+    populate_pages_before_copy(r, &members);
     if (NL_CU(err, StreamSynchronize, r->before) < 0)
         return -1;
     if ((block = acquire_ring(r->device, members)) == NULL)
@@ -749,15 +750,15 @@ static int receive_shared(receiving *r, nl_error *err) {
     r->ring = block->memory;
     if (r->is_new && members > 1 && !marks.received) {
         r->is_ready = 0;
-        share_among_threads(members, submit_first_chunks, clear_some, r);
+        share_among_threads(members, submit_first_chunks, populate_remaining_pages, r);
     }
     marks.received = 1;
-    share_among_threads(members, receive_some, receive_some, r);
+    share_among_threads(members, receive_chunks, receive_chunks, r);
     if (r->failed) {
         *err = r->error;
-        nl_wait_hold();
+        nl_wait_hold_interrupts();
         (void)nl_cu.StreamSynchronize(marks.stream);
-        nl_wait_release();
+        nl_wait_release_interrupts();
     }
     nl_hostblock_release(block);
     return r->failed ? -1 : 1;
@@ -768,7 +769,7 @@ int nl_bounce_receive(nl_device *dev, CUdeviceptr device, void *host, size_t siz
     if (!is_staging_possible(size) || nl_bounce_is_locked(host) || !try_acquire_ring_lock())
         return 0;
     receiving r = {.device = dev, .there = device, .here = host, .size = size, .before = stream};
-    int done = receive_shared(&r, err);
+    int done = receive_with_threads(&r, err);
     release_ring_lock();
     return done;
 }

@@ -17,7 +17,7 @@ typedef struct nl_bounce_settings {
     size_t ring;            /* bytes of the page-locked ring */
     size_t group;           /* maximum bytes of one copy to the device */
     size_t least;  /* minimum bytes of a copy, below which the driver's own copy is faster */
-    size_t shared; /* see nl_bounce_shared */
+    size_t shared; /* see nl_bounce_count_shared */
     int polls;     /* number of polls of a waiting thread before it sleeps */
     int always;    /* for tests: use core/bounce even if device memory is host memory */
 } nl_bounce_settings;
@@ -52,10 +52,10 @@ int nl_bounce_is_worth(size_t size);
 size_t nl_bounce_min_size(void);
 /* Rounds a size up to a power of two, 64 KiB or more: with few different sizes, page-locked blocks
  * are reused more often. */
-size_t nl_bounce_round(size_t size);
+size_t nl_bounce_round_size(size_t size);
 /* Returns the maximum total size in bytes of the host operands of a call for which a kernel should
  * read page-locked memory directly. A kernel that reads its operands from
  * page-locked memory must read each element only once. */
-int64_t nl_bounce_shared(void);
+int64_t nl_bounce_count_shared(void);
 
 #endif

@@ -33,7 +33,7 @@
 
 static uint64_t live;
 
-size_t nl_buffer_live(void) {
+size_t nl_buffer_live_count(void) {
     return nl_atomic_load(&live);
 }
 
@@ -86,18 +86,19 @@ static int record_fence_lock_held(nl_device *dev, uint64_t ticket, nl_error *err
  * stream. */
 static int wait_for_fence_lock_held(nl_device *dev, uint64_t ticket, nl_error *err) {
     int mode;
-    if (nl_capture_relax(&mode, err) < 0)
+    if (nl_capture_relax_mode(&mode, err) < 0)
         return -1;
     int status = record_fence_lock_held(dev, ticket, err);
     if (status == 0)
         status = NL_CU(err, EventSynchronize, dev->fence);
     if (status == 0)
         nl_atomic_store(&dev->settled, dev->fence_ticket);
-    nl_capture_restore(mode);
+    nl_capture_restore_mode(mode);
     return status;
 }
 
-static int order_lock_held(nl_device *dev, uint64_t ticket, CUstream stream, nl_error *err) {
+static int order_stream_after_ticket_lock_held(nl_device *dev, uint64_t ticket, CUstream stream,
+                                               nl_error *err) {
     int captured = CU_STREAM_CAPTURE_STATUS_NONE;
     if (dev->settled >= ticket)
         return 0;
@@ -143,12 +144,12 @@ int nl_buffer_use_on_other_stream(nl_buffer *buffer, CUstream stream, int blocki
     uint64_t ticket = buffer->ticket > upload ? buffer->ticket : upload;
     if (nl_atomic_load(&dev->settled) >= ticket)
         return 0;
-    if (nl_device_alive(dev, buffer->generation, err) < 0)
+    if (nl_device_check_generation(dev, buffer->generation, err) < 0)
         return -1;
     if (nl_device_bind(dev, err) < 0)
         return -1;
     nl_mutex_lock(&dev->lock);
-    int status = order_lock_held(dev, ticket, stream, err);
+    int status = order_stream_after_ticket_lock_held(dev, ticket, stream, err);
     nl_mutex_unlock(&dev->lock);
     return status;
 }
@@ -157,14 +158,14 @@ void nl_buffer_record_upload(nl_device *dev) {
     uint64_t ticket = nl_atomic_add(&dev->allocated, 1) + 1, last;
     do
         last = nl_atomic_load(&dev->upload);
-    while (last < ticket && !nl_atomic_swap_if(&dev->upload, last, ticket));
+    while (last < ticket && !nl_atomic_compare_swap(&dev->upload, last, ticket));
 }
 
-void nl_buffer_expose(nl_buffer *buffer) {
+void nl_buffer_mark_exposed(nl_buffer *buffer) {
     mark_used_by_stream(buffer, NL_BUFFER_FOREIGN);
 }
 
-void nl_buffer_fix(nl_buffer *buffer) {
+void nl_buffer_forbid_move(nl_buffer *buffer) {
     mark_used_by_stream(buffer, NL_BUFFER_NOTED);
 }
 
@@ -181,9 +182,9 @@ void nl_buffer_forget_users(nl_buffer *buffer) {
 /* Makes stream 0 wait for all earlier work of the streams that are ordered with it; later work of
  * these streams waits for stream 0. If the join fails (a stream is being captured), the freed
  * blocks stay in the list of waiting blocks. */
-static void join_streams(nl_device *dev) {
+static void join_streams_to_default(nl_device *dev) {
     nl_error ignored;
-    uint64_t stamp = nl_pool_stamp(&dev->cache);
+    uint64_t stamp = nl_pool_sequence(&dev->cache);
     nl_mutex_lock(&dev->lock);
     int status = record_fence_lock_held(dev, UINT64_MAX, &ignored);
     if (status == 0)
@@ -194,14 +195,14 @@ static void join_streams(nl_device *dev) {
 }
 
 static int wait_until_idle(nl_device *dev, nl_error *err) {
-    uint64_t stamp = nl_pool_stamp(&dev->cache);
+    uint64_t stamp = nl_pool_sequence(&dev->cache);
     if (NL_CU0(err, CtxSynchronize) < 0)
         return -1;
     nl_pool_mark_ready(&dev->cache, NL_POOL_IDLE, stamp);
     return 0;
 }
 
-static nl_buffer *reuse_cached(nl_device *dev, size_t size, size_t capacity) {
+static nl_buffer *take_cached_block(nl_device *dev, size_t size, size_t capacity) {
     nl_buffer *buffer = (nl_buffer *)nl_pool_reuse(&dev->cache, capacity);
     if (buffer == NULL)
         return NULL;
@@ -214,7 +215,7 @@ static nl_buffer *reuse_cached(nl_device *dev, size_t size, size_t capacity) {
 nl_buffer *nl_buffer_reuse(nl_device *dev, size_t size) {
     if (size == 0 || nl_atomic_load_entry(&allocator) != NULL || nl_capture_is_foreign)
         return NULL;
-    return reuse_cached(dev, size, nl_pool_round(&dev->cache, size));
+    return take_cached_block(dev, size, nl_pool_round(&dev->cache, size));
 }
 
 static void release_memory(nl_buffer *buffer) {
@@ -248,13 +249,13 @@ int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err) {
 /* Frees all cached blocks, also those that wait for streams: the driver frees in stream order, or
  * waits. */
 static void empty_cache(nl_device *dev) {
-    nl_pool_mark_ready(&dev->cache, NL_POOL_IDLE, nl_pool_stamp(&dev->cache));
+    nl_pool_mark_ready(&dev->cache, NL_POOL_IDLE, nl_pool_sequence(&dev->cache));
     evict_blocks(dev, 0);
 }
 
-void nl_buffer_exit(void) {
+void nl_buffer_empty_caches_at_exit(void) {
     nl_error ignored;
-    if (!nl_device_usable() || nl_capture_is_any_active())
+    if (!nl_device_are_usable() || nl_capture_is_any_active())
         return;
     for (int i = 0; nl_device_exists(i); i++) {
         nl_device *dev = nl_device_is_ready(i) ? nl_device_get(i, &ignored) : NULL;
@@ -295,7 +296,7 @@ static void format_limit(size_t limit, char *text, size_t size) {
 static int refuse_allocation(nl_device *dev, size_t size, CUresult status, nl_error *err) {
     size_t available = 0, total = 0;
     char limit[64];
-    nl_pool_statistics s = nl_pool_read(&dev->cache);
+    nl_pool_statistics s = nl_pool_read_statistics(&dev->cache);
     nl_driver_check(status, dev->has_memory_pools ? "cuMemAllocAsync" : "cuMemAlloc", err);
     if (status != CUDA_ERROR_OUT_OF_MEMORY || nl_cu.MemGetInfo(&available, &total) != CUDA_SUCCESS)
         return -1;
@@ -309,27 +310,28 @@ static int refuse_allocation(nl_device *dev, size_t size, CUresult status, nl_er
 
 /* Gets a block from the cache. If no block is ready and enough blocks wait for streams, waits for
  * the device or joins the streams, and tries again. */
-static nl_buffer *reuse_or_wait(nl_device *dev, size_t size, size_t capacity) {
+static nl_buffer *take_block_or_wait(nl_device *dev, size_t size, size_t capacity) {
     nl_error ignored;
-    nl_buffer *buffer = reuse_cached(dev, size, capacity);
+    nl_buffer *buffer = take_cached_block(dev, size, capacity);
     if (buffer != NULL || nl_capture_is_any_active()) /* a capture forbids waiting */
         return buffer;
     if (nl_pool_is_crowded(&dev->cache, NL_POOL_IDLE, CROWD_BYTES, CROWD_BLOCKS)) {
         if (wait_until_idle(dev, &ignored) < 0)
             return NULL; /* the allocation reports the error */
     } else if (nl_pool_is_crowded(&dev->cache, NL_POOL_JOIN, CROWD_BYTES, CROWD_BLOCKS)) {
-        join_streams(dev);
+        join_streams_to_default(dev);
     } else {
         return NULL;
     }
-    return reuse_cached(dev, size, capacity);
+    return take_cached_block(dev, size, capacity);
 }
 
-static int allocate_new(nl_device *dev, size_t capacity, nl_buffer *buffer, nl_error *err) {
+static int allocate_driver_memory(nl_device *dev, size_t capacity, nl_buffer *buffer,
+                                  nl_error *err) {
     CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
     int capturing = nl_capture_is_any_active();
     buffer->pooled = dev->has_memory_pools && !capturing;
-    if (nl_pool_enter(&dev->cache, &buffer->block, capacity) == 0) {
+    if (nl_pool_reserve(&dev->cache, &buffer->block, capacity) == 0) {
         status = allocate_memory(capacity, buffer, &buffer->address);
         if (status == CUDA_ERROR_OUT_OF_MEMORY && !capturing)
             status = allocate_after_trim(dev, capacity, buffer, &buffer->address);
@@ -359,12 +361,12 @@ int nl_buffer_alloc_pooled(nl_device *dev, size_t size, nl_buffer **out, nl_erro
     if (nl_device_bind(dev, err) < 0)
         return -1;
     size_t capacity = nl_pool_round(&dev->cache, size);
-    nl_buffer *buffer = size != 0 ? reuse_or_wait(dev, size, capacity) : NULL;
+    nl_buffer *buffer = size != 0 ? take_block_or_wait(dev, size, capacity) : NULL;
     if (buffer == NULL) {
         buffer = new_buffer(dev, size, err);
         if (buffer == NULL)
             return -1;
-        if (size != 0 && allocate_new(dev, capacity, buffer, err) < 0) {
+        if (size != 0 && allocate_driver_memory(dev, capacity, buffer, err) < 0) {
             delete_buffer(buffer);
             return -1;
         }
@@ -386,7 +388,7 @@ int nl_buffer_alloc_ordered(nl_device *dev, size_t size, CUstream stream, int bl
     if (buffer == NULL)
         return -1;
     buffer->ordered = stream;
-    if (allocate_new(dev, nl_pool_round(&dev->cache, size), buffer, err) < 0) {
+    if (allocate_driver_memory(dev, nl_pool_round(&dev->cache, size), buffer, err) < 0) {
         delete_buffer(buffer);
         return -1;
     }
@@ -418,7 +420,7 @@ static int owns_memory(const nl_buffer *buffer) {
     return !buffer->wrapped && buffer->address != 0;
 }
 
-static nl_pool_state waits_for(const nl_buffer *buffer) {
+static nl_pool_state cache_state_of(const nl_buffer *buffer) {
     uint64_t users = nl_atomic_load(&buffer->users);
     if (users & NL_BUFFER_FOREIGN)
         return NL_POOL_IDLE;
@@ -429,11 +431,11 @@ static nl_pool_state waits_for(const nl_buffer *buffer) {
  * it. */
 static int cache_buffer(nl_buffer *buffer) {
     nl_device *dev = buffer->device;
-    if (buffer->ordered != NULL || !nl_device_usable() ||
+    if (buffer->ordered != NULL || !nl_device_are_usable() ||
         buffer->generation != nl_atomic_load(&dev->generation))
         return 0;
     nl_atomic_sub(&live, 1); /* after nl_pool_release another thread may already use the buffer */
-    if (nl_pool_release(&dev->cache, &buffer->block, waits_for(buffer)))
+    if (nl_pool_release(&dev->cache, &buffer->block, cache_state_of(buffer)))
         return 1;
     nl_atomic_add(&live, 1);
     return 0;
@@ -441,10 +443,11 @@ static int cache_buffer(nl_buffer *buffer) {
 
 static void free_memory(nl_buffer *buffer) {
     nl_device *dev = buffer->device;
-    nl_pool_leave(&dev->cache, &buffer->block);
+    nl_pool_subtract_used(&dev->cache, &buffer->block);
     if (!nl_device_bind_for_release(dev, buffer->generation))
         return;
-    if (buffer->pooled && waits_for(buffer) == NL_POOL_IDLE && !nl_device_wait_for_release(dev))
+    if (buffer->pooled && cache_state_of(buffer) == NL_POOL_IDLE &&
+        !nl_device_wait_for_release(dev))
         return; /* the memory is leaked, because running work may still use it */
     release_memory(buffer);
 }
@@ -464,7 +467,7 @@ static void trim_driver_pool(nl_device *dev) {
 }
 
 /* Frees the oldest cached blocks until the buffer fits into the cache, and caches the buffer. */
-static int keep_in_cache_instead_of_free(nl_buffer *buffer) {
+static int evict_and_cache_buffer(nl_buffer *buffer) {
     nl_device *dev = buffer->device;
     uint64_t most = nl_atomic_load(&dev->cache.cache_limit);
     if (buffer->ordered != NULL || buffer->block.capacity > most ||
@@ -478,7 +481,7 @@ static void destroy_buffer(void *thing) {
     nl_buffer *buffer = thing;
     if (owns_memory(buffer)) {
         nl_device *dev = buffer->device;
-        if (cache_buffer(buffer) || keep_in_cache_instead_of_free(buffer)) {
+        if (cache_buffer(buffer) || evict_and_cache_buffer(buffer)) {
             trim_driver_pool(dev);
             return;
         }
@@ -497,7 +500,7 @@ static void destroy_buffer(void *thing) {
     delete_buffer(buffer);
 }
 
-nl_buffer *nl_buffer_drop(nl_buffer *buffer) {
+nl_buffer *nl_buffer_drop_reference(nl_buffer *buffer) {
     if (buffer == NULL || nl_atomic_sub(&buffer->references, 1) != 1)
         return NULL;
     if (owns_memory(buffer) ? cache_buffer(buffer) : 0)
@@ -514,14 +517,14 @@ void nl_buffer_destroy(nl_buffer *dropped) {
     if (dropped->ordered != NULL && nl_capture_is_any_active()) {
         /* the release may be postponed to a time when the stream does not exist any more */
         dropped->ordered = NULL;
-        nl_buffer_expose(dropped);
+        nl_buffer_mark_exposed(dropped);
     }
     if ((owns_memory(dropped) || dropped->finalizer != NULL) &&
-        nl_device_postpone(&dropped->later, destroy_buffer, dropped))
+        nl_device_postpone_release(&dropped->later, destroy_buffer, dropped))
         return;
     destroy_buffer(dropped);
 }
 
 void nl_buffer_release(nl_buffer *buffer) {
-    nl_buffer_destroy(nl_buffer_drop(buffer));
+    nl_buffer_destroy(nl_buffer_drop_reference(buffer));
 }

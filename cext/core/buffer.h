@@ -63,10 +63,11 @@ int nl_buffer_wrap(nl_device *dev, CUdeviceptr address, size_t size, nl_buffer_f
                    void *owner, nl_buffer **out, nl_error *err);
 void nl_buffer_retain(nl_buffer *buffer);
 void nl_buffer_release(nl_buffer *buffer); /* accepts NULL; never fails */
-/* The steps of nl_buffer_release. nl_buffer_drop releases a reference without making driver calls
- * or calling finalizers. If driver calls or a finalizer are needed, nl_buffer_drop returns the
- * buffer, which the caller must pass to nl_buffer_destroy. Both functions accept NULL. */
-nl_buffer *nl_buffer_drop(nl_buffer *buffer);
+/* The steps of nl_buffer_release. nl_buffer_drop_reference releases a reference without making
+ * driver calls or calling finalizers. If driver calls or a finalizer are needed,
+ * nl_buffer_drop_reference returns the buffer, which the caller must pass to nl_buffer_destroy.
+ * Both functions accept NULL. */
+nl_buffer *nl_buffer_drop_reference(nl_buffer *buffer);
 void nl_buffer_destroy(nl_buffer *dropped);
 
 int nl_buffer_use_on_other_stream(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err);
@@ -82,10 +83,10 @@ static inline int nl_buffer_use(nl_buffer *buffer, CUstream stream, int blocking
  * stream that is not ordered with the default stream waits for the upload. */
 void nl_buffer_record_upload(nl_device *dev);
 /* Records that the buffer's address was passed to code that may use the buffer on any stream. */
-void nl_buffer_expose(nl_buffer *buffer);
+void nl_buffer_mark_exposed(nl_buffer *buffer);
 /* Records that a graph will use the buffer's address. The owner of the graph keeps the buffer
  * alive; the buffer must not be moved. */
-void nl_buffer_fix(nl_buffer *buffer);
+void nl_buffer_forbid_move(nl_buffer *buffer);
 /* Records that all work that used the buffer is complete. */
 void nl_buffer_forget_users(nl_buffer *buffer);
 
@@ -94,11 +95,11 @@ void nl_buffer_forget_users(nl_buffer *buffer);
 int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err);
 /* Frees all cached memory at the end of the process, so that leak checkers find none. This function
  * does not wait, because a kernel may run forever, and calls no finalizers. */
-void nl_buffer_exit(void);
+void nl_buffer_empty_caches_at_exit(void);
 /* Allocation function of another library, used for all devices: sets *out to a buffer that wraps
  * the library's memory. NULL restores this library's allocation. */
 typedef int (*nl_buffer_allocator)(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
 void nl_buffer_set_allocator(nl_buffer_allocator allocator);
-size_t nl_buffer_live(void); /* number of live buffers, for leak tests */
+size_t nl_buffer_live_count(void); /* number of live buffers, for leak tests */
 
 #endif

@@ -13,17 +13,17 @@ static NL_THREAD_LOCAL char here; /* its address identifies the thread */
 
 NL_THREAD_LOCAL int nl_capture_is_foreign;
 
-int nl_capture_relax(int *mode, nl_error *err) {
+int nl_capture_relax_mode(int *mode, nl_error *err) {
     *mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     return NL_CU(err, ThreadExchangeStreamCaptureMode, mode);
 }
 
-void nl_capture_restore(int mode) {
+void nl_capture_restore_mode(int mode) {
     nl_driver_report(nl_cu.ThreadExchangeStreamCaptureMode(&mode),
                      "cuThreadExchangeStreamCaptureMode");
 }
 
-static void forget_in_child(void) {
+static void forget_captures_in_child(void) {
     nl_mutex_init(&lock);
     under_way = NULL;
     nl_atomic_store(&nl_capture_count, 0);
@@ -31,50 +31,50 @@ static void forget_in_child(void) {
 
 /* The driver does not report which capture the stream belongs to, so all captures are marked as
  * invalidated. */
-static void invalidate_all(CUresult status) {
+static void mark_captures_invalidated(CUresult status) {
     nl_mutex_lock(&lock);
     for (nl_capture *c = under_way; c != NULL; c = c->next)
         c->invalidated = status;
     nl_mutex_unlock(&lock);
 }
 
-unsigned long long nl_capture_of(CUstream stream) {
+unsigned long long nl_capture_id_of_stream(CUstream stream) {
     int status = CU_STREAM_CAPTURE_STATUS_NONE;
     unsigned long long id = 0;
     if (!nl_capture_is_any_active() || stream == NULL || stream == CU_STREAM_LEGACY)
         return 0;
     CUresult answer = nl_cu.StreamGetCaptureInfo(stream, &status, &id, NULL, NULL, NULL);
     if (answer != CUDA_SUCCESS) {
-        invalidate_all(answer);
+        mark_captures_invalidated(answer);
         return 0;
     }
     return status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? id : 0;
 }
 
-static nl_capture *find_lock_held(unsigned long long id) {
+static nl_capture *find_capture_lock_held(unsigned long long id) {
     nl_capture *c = under_way;
     while (c != NULL && c->id != id)
         c = c->next;
     return c;
 }
 
-int nl_capture_has(CUstream stream) {
-    unsigned long long id = nl_capture_of(stream);
+int nl_capture_has_stream(CUstream stream) {
+    unsigned long long id = nl_capture_id_of_stream(stream);
     if (id == 0)
         return 0;
     nl_mutex_lock(&lock);
-    int has = find_lock_held(id) != NULL;
+    int has = find_capture_lock_held(id) != NULL;
     nl_mutex_unlock(&lock);
     return has;
 }
 
 void *nl_capture_owner(CUstream stream, void (*retain)(void *owner)) {
-    unsigned long long id = nl_capture_of(stream);
+    unsigned long long id = nl_capture_id_of_stream(stream);
     void *owner = NULL;
     if (id == 0)
         return NULL;
     nl_mutex_lock(&lock);
-    nl_capture *c = find_lock_held(id);
+    nl_capture *c = find_capture_lock_held(id);
     if (c != NULL) {
         owner = c->owner;
         retain(owner);
@@ -83,7 +83,7 @@ void *nl_capture_owner(CUstream stream, void (*retain)(void *owner)) {
     return owner;
 }
 
-int nl_capture_is_on(const void *device) {
+int nl_capture_is_on_device(const void *device) {
     int found = 0;
     if (!nl_capture_is_any_active())
         return 0;
@@ -105,7 +105,7 @@ CUstream nl_capture_stream(void) {
     return stream;
 }
 
-int nl_capture_is_in_thread(void) {
+int nl_capture_is_active_in_thread(void) {
     return nl_capture_stream() != NULL;
 }
 
@@ -125,7 +125,7 @@ static size_t position_of_capture(const nl_capture *c, const void *thing) {
     return low;
 }
 
-static int add_lock_held(nl_capture *c, void *thing, nl_error *err) {
+static int add_object_lock_held(nl_capture *c, void *thing, nl_error *err) {
     size_t at = position_of_capture(c, thing);
     if (at < c->count && c->things[at] == thing)
         return 2;
@@ -147,12 +147,12 @@ static int add_lock_held(nl_capture *c, void *thing, nl_error *err) {
 }
 
 int nl_capture_keep_alive(CUstream stream, void *thing, nl_error *err) {
-    unsigned long long id = nl_capture_of(stream);
+    unsigned long long id = nl_capture_id_of_stream(stream);
     if (id == 0)
         return 0;
     nl_mutex_lock(&lock);
-    nl_capture *c = find_lock_held(id);
-    int status = c != NULL ? add_lock_held(c, thing, err) : 0;
+    nl_capture *c = find_capture_lock_held(id);
+    int status = c != NULL ? add_object_lock_held(c, thing, err) : 0;
     nl_mutex_unlock(&lock);
     return status;
 }
@@ -160,7 +160,7 @@ int nl_capture_keep_alive(CUstream stream, void *thing, nl_error *err) {
 /* ---- begin and end ---- */
 
 void nl_capture_open(void) {
-    nl_thread_on_fork(forget_in_child);
+    nl_thread_on_fork(forget_captures_in_child);
     nl_atomic_add(&nl_capture_count, 1);
 }
 
@@ -168,7 +168,7 @@ void nl_capture_close(void) {
     nl_atomic_sub(&nl_capture_count, 1);
 }
 
-int nl_capture_enter(nl_capture *c, CUstream stream, nl_error *err) {
+int nl_capture_register(nl_capture *c, CUstream stream, nl_error *err) {
     int status = CU_STREAM_CAPTURE_STATUS_NONE;
     if (NL_CU(err, StreamGetCaptureInfo, stream, &status, &c->id, NULL, NULL, NULL) < 0)
         return -1;
@@ -181,7 +181,7 @@ int nl_capture_enter(nl_capture *c, CUstream stream, nl_error *err) {
     return 0;
 }
 
-int nl_capture_is_going(const nl_capture *capture) {
+int nl_capture_is_active(const nl_capture *capture) {
     nl_mutex_lock(&lock);
     const nl_capture *c = under_way;
     while (c != NULL && c != capture)
@@ -190,7 +190,7 @@ int nl_capture_is_going(const nl_capture *capture) {
     return c != NULL;
 }
 
-int nl_capture_leave(nl_capture *c) {
+int nl_capture_unregister(nl_capture *c) {
     nl_mutex_lock(&lock);
     nl_capture **p = &under_way;
     while (*p != NULL && *p != c)

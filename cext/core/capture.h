@@ -39,34 +39,34 @@ void nl_capture_close(void);
 /* Reads the stream's capture id and adds the capture to the list. Call this function between
  * nl_capture_open and nl_capture_close, in the thread that captures. Returns -1 if the driver call
  * fails. */
-int nl_capture_enter(nl_capture *capture, CUstream stream, nl_error *err);
+int nl_capture_register(nl_capture *capture, CUstream stream, nl_error *err);
 /* Removes the capture from the list: no more objects are recorded, and `owner` is no longer used.
  * Returns 1 when called for the first time, later 0. */
-int nl_capture_leave(nl_capture *capture);
-int nl_capture_is_going(const nl_capture *capture);
+int nl_capture_unregister(nl_capture *capture);
+int nl_capture_is_active(const nl_capture *capture);
 
 /* Records whether the calling thread is using a stream that another library captures. While it is
  * set, no device memory is allocated, because the graph does not own that memory and would use it
  * after its release. */
 extern NL_THREAD_LOCAL int nl_capture_is_foreign;
-/* Between nl_capture_relax and nl_capture_restore, the calling thread may make calls that are not
- * allowed during a capture, such as a wait for work outside it. `mode` receives the thread's
- * previous mode. Returns 0 or -1. */
-int nl_capture_relax(int *mode, nl_error *err);
-void nl_capture_restore(int mode);
+/* Between nl_capture_relax_mode and nl_capture_restore_mode, the calling thread may make calls that
+ * are not allowed during a capture, such as a wait for work outside it. `mode` receives the
+ * thread's previous mode. Returns 0 or -1. */
+int nl_capture_relax_mode(int *mode, nl_error *err);
+void nl_capture_restore_mode(int mode);
 
 /* Returns the id of the stream's capture, also if another library captures it, or 0 if the stream
  * is not captured. */
-unsigned long long nl_capture_of(CUstream stream);
+unsigned long long nl_capture_id_of_stream(CUstream stream);
 /* Returns whether this library is capturing the stream. */
-int nl_capture_has(CUstream stream);
+int nl_capture_has_stream(CUstream stream);
 /* Returns the owner of the stream's capture, after calling retain(owner), or NULL if there is
  * none. */
 void *nl_capture_owner(CUstream stream, void (*retain)(void *owner));
 /* Returns whether this library is capturing a stream of the device, in any thread. */
-int nl_capture_is_on(const void *device);
+int nl_capture_is_on_device(const void *device);
 /* Returns whether the calling thread is capturing a stream. */
-int nl_capture_is_in_thread(void);
+int nl_capture_is_active_in_thread(void);
 /* Returns the stream that the calling thread captures, which is used for work without an explicit
  * stream, or NULL if this library is not capturing the stream. */
 CUstream nl_capture_stream(void);

@@ -40,7 +40,7 @@ uint64_t nl_device_epoch;
 static NL_THREAD_LOCAL struct {
     nl_device *bound; /* device whose context is current, if `epoch` equals nl_device_epoch */
     uint64_t epoch;
-    uint64_t uses; /* see nl_device_uses */
+    uint64_t uses; /* see nl_device_count_uses */
     int selected;  /* ordinal + 1; 0: none selected */
     /* 1 in a callback; in a callback, `bound` is NULL, so that every use of a device calls
      * bind_anew, which returns an error */
@@ -48,7 +48,7 @@ static NL_THREAD_LOCAL struct {
     nl_postponed *postponed; /* releases that this callback must not execute */
 } here;
 
-static void after_fork(void) {
+static void forget_devices_in_child(void) {
     nl_mutex_init(&lock);
     nl_mutex_init(&resets);
     nl_mutex_init(&postponed_lock);
@@ -61,7 +61,7 @@ static void after_fork(void) {
     nl_atomic_add(&nl_device_epoch, 1);
 }
 
-static int refuse_forked(nl_error *err) {
+static int refuse_in_forked_child(nl_error *err) {
     if (!nl_atomic_load(&forked))
         return 0;
     return nl_error_set(
@@ -114,10 +114,10 @@ static int open_driver_lock_held(nl_error *err) {
     return nl_driver_open("sim", wanted_sim_devices, err);
 }
 
-static int open_lock_held(nl_error *err) {
+static int open_devices_lock_held(nl_error *err) {
     int count = 0;
-    nl_thread_on_fork(after_fork);
-    nl_driver_set_adapter(nl_wait_adapt);
+    nl_thread_on_fork(forget_devices_in_child);
+    nl_driver_set_adapter(nl_wait_adapt_table);
     nl_atomic_store(&opening, 1);
     if (open_driver_lock_held(err) < 0 || NL_CU(err, DeviceGetCount, &count) < 0) {
         nl_atomic_store(&opening, nl_driver_is_open());
@@ -136,7 +136,7 @@ static int open_lock_held(nl_error *err) {
 /* The opener runs Python code, so it is called without the lock. If several threads open at the
  * same time, only the thread that has opened the driver calls the opener again afterwards. */
 const char *nl_device_open(nl_error *err) {
-    if (refuse_forked(err) < 0)
+    if (refuse_in_forked_child(err) < 0)
         return NULL;
     if (nl_atomic_load(&opened))
         return nl_cu.kind;
@@ -144,7 +144,7 @@ const char *nl_device_open(nl_error *err) {
         return NULL;
     nl_mutex_lock(&lock);
     int was_open = opened != 0;
-    int status = was_open ? 0 : open_lock_held(err);
+    int status = was_open ? 0 : open_devices_lock_held(err);
     nl_mutex_unlock(&lock);
     if (status < 0)
         return NULL;
@@ -157,9 +157,9 @@ const char *nl_device_fallback_reason(void) {
     return fallback_reason;
 }
 
-void nl_device_end(void) {
+void nl_device_synchronize_at_exit(void) {
     nl_error ignored;
-    for (int i = 0; i < device_count && nl_device_usable() && !nl_wait_was_ended(); i++)
+    for (int i = 0; i < device_count && nl_device_are_usable() && !nl_wait_was_ended(); i++)
         if (nl_atomic_load(&ready[i]))
             (void)nl_device_synchronize(&devices[i], &ignored);
     if (nl_wait_was_ended()) {
@@ -168,7 +168,7 @@ void nl_device_end(void) {
     }
 }
 
-int nl_device_usable(void) {
+int nl_device_are_usable(void) {
     return nl_atomic_load(&opened) && !nl_atomic_load(&forked) && !nl_atomic_load(&abandoned);
 }
 
@@ -179,7 +179,7 @@ int nl_device_count(int *count, nl_error *err) {
     return 0;
 }
 
-int nl_device_is_alone(void) {
+int nl_device_is_only_one(void) {
     return device_count <= 1;
 }
 
@@ -192,7 +192,7 @@ static int check_ordinal(int ordinal, nl_error *err) {
                         ordinal, device_count, device_count == 1 ? "" : "s");
 }
 
-int nl_device_handle(int ordinal, CUdevice *handle, nl_error *err) {
+int nl_device_driver_handle(int ordinal, CUdevice *handle, nl_error *err) {
     if (check_ordinal(ordinal, err) < 0)
         return -1;
     return NL_CU(err, DeviceGet, handle, ordinal);
@@ -253,12 +253,12 @@ static int open_pool(nl_device *dev, nl_error *err) {
     if (NL_CU(err, DeviceGetDefaultMemPool, &dev->pool, dev->handle) < 0)
         return -1;
     grant_peer_access(dev);
-    return nl_device_set_cache_limit(dev, nl_pool_read(&dev->cache).cache_limit, err);
+    return nl_device_set_cache_limit(dev, nl_pool_read_statistics(&dev->cache).cache_limit, err);
 }
 
 int nl_device_set_cache_limit(nl_device *dev, size_t limit, nl_error *err) {
     uint64_t threshold = limit;
-    nl_pool_set_limits(&dev->cache, nl_pool_read(&dev->cache).limit, limit);
+    nl_pool_set_limits(&dev->cache, nl_pool_read_statistics(&dev->cache).limit, limit);
     return dev->pool == NULL ? 0
                              : NL_CU(err, MemPoolSetAttribute, dev->pool,
                                      CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
@@ -281,7 +281,7 @@ static int open_cache(nl_device *dev, nl_error *err) {
     return 0;
 }
 
-static int retain_lock_held(nl_device *dev, nl_error *err) {
+static int retain_context_lock_held(nl_device *dev, nl_error *err) {
     if (NL_CU(err, DeviceGet, &dev->handle, dev->ordinal) < 0)
         return -1;
     if (read_limits(dev, err) < 0 || open_cache(dev, err) < 0)
@@ -298,7 +298,7 @@ static int retain_lock_held(nl_device *dev, nl_error *err) {
 
 static int retain_context(nl_device *dev, nl_error *err) {
     nl_mutex_lock(&lock);
-    int status = ready[dev->ordinal] ? 0 : retain_lock_held(dev, err);
+    int status = ready[dev->ordinal] ? 0 : retain_context_lock_held(dev, err);
     nl_mutex_unlock(&lock);
     return status;
 }
@@ -342,7 +342,7 @@ static int refuse_callback(nl_error *err) {
 
 static int bind_context_again(nl_device *dev, nl_error *err) {
     uint64_t now = nl_atomic_load(&nl_device_epoch);
-    if (refuse_forked(err) < 0)
+    if (refuse_in_forked_child(err) < 0)
         return -1;
     if (refuse_callback(err) < 0)
         return -1;
@@ -365,13 +365,13 @@ int nl_device_bind(nl_device *dev, nl_error *err) {
     return bind_context(dev, err);
 }
 
-uint64_t nl_device_uses(void) {
+uint64_t nl_device_count_uses(void) {
     return here.uses;
 }
 
 int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
     nl_error ignored;
-    if (!nl_device_usable() || generation != nl_atomic_load(&dev->generation))
+    if (!nl_device_are_usable() || generation != nl_atomic_load(&dev->generation))
         return 0;
     return bind_context(dev, &ignored) == 0;
 }
@@ -379,7 +379,7 @@ int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
 /* A lost context runs no more work and fails again. Other errors may be temporary, so a failed wait
  * is repeated once. */
 int nl_device_wait_for_release(nl_device *dev) {
-    uint64_t stamp = nl_pool_stamp(&dev->cache);
+    uint64_t stamp = nl_pool_sequence(&dev->cache);
     if (nl_wait_was_ended() && !nl_cu.ends_waits && nl_cu.StreamQuery(NULL) == CUDA_ERROR_NOT_READY)
         return 0; /* a kernel is still running */
     CUresult status = nl_cu.CtxSynchronize();
@@ -438,7 +438,7 @@ int nl_device_in_callback(void) {
     return here.in_callback;
 }
 
-int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *thing) {
+int nl_device_postpone_release(nl_postponed *place, void (*release)(void *thing), void *thing) {
     if (!here.in_callback && !nl_capture_is_any_active())
         return 0;
     place->release = release;
@@ -455,7 +455,7 @@ int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *
     return 1;
 }
 
-int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err) {
+int nl_device_check_generation(const nl_device *dev, uint64_t generation, nl_error *err) {
     if (__builtin_expect(generation == nl_atomic_load(&dev->generation), 1))
         return 0;
     if (generation == NL_GENERATION_CLOSED) {
@@ -519,7 +519,7 @@ int nl_device_synchronize(nl_device *dev, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;
     uint64_t allocated = nl_atomic_load(&dev->allocated);
-    uint64_t stamp = nl_pool_stamp(&dev->cache);
+    uint64_t stamp = nl_pool_sequence(&dev->cache);
     if (NL_CU0(err, CtxSynchronize) < 0)
         return -1;
     nl_pool_mark_ready(&dev->cache, NL_POOL_IDLE, stamp);
@@ -561,14 +561,14 @@ int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err) {
     return status;
 }
 
-int nl_device_allow_visits(nl_device *dev, nl_device *peer, nl_error *err) {
+int nl_device_allow_peer_buffers(nl_device *dev, nl_device *peer, nl_error *err) {
     if (nl_device_enable_peer(dev, peer, err) < 0)
         return -1;
     nl_atomic_or(&dev->visits, UINT64_C(1) << peer->ordinal);
     return 0;
 }
 
-int nl_device_may_visit(const nl_device *dev, const nl_device *peer) {
+int nl_device_allows_peer_buffers(const nl_device *dev, const nl_device *peer) {
     return (nl_atomic_load(&dev->visits) & (UINT64_C(1) << peer->ordinal)) != 0;
 }
 
@@ -603,7 +603,7 @@ int nl_device_add_export(nl_device *dev, nl_error *err) {
         exports = nl_atomic_load(&dev->exports);
         if (exports == EXPORTS_REFUSED)
             return refuse_resetting(dev, err);
-    } while (!nl_atomic_swap_if(&dev->exports, exports, exports + 1));
+    } while (!nl_atomic_compare_swap(&dev->exports, exports, exports + 1));
     return 0;
 }
 
@@ -611,7 +611,7 @@ void nl_device_drop_export(nl_device *dev) {
     nl_atomic_sub(&dev->exports, 1);
 }
 
-void nl_device_moved(void) {
+void nl_device_bump_epoch(void) {
     nl_atomic_add(&nl_device_epoch, 1);
 }
 
@@ -628,8 +628,8 @@ int nl_device_get_copy_stream(nl_device *dev, CUstream *stream, nl_error *err) {
 }
 
 /* Resets the device's state that was lost with its context. */
-static void forget_contents(nl_device *dev) {
-    nl_wait_count_reset();
+static void forget_context_state(nl_device *dev) {
+    nl_wait_note_reset();
     uint64_t bit = UINT64_C(1) << dev->ordinal;
     /* after a reset, the other devices must enable peer access again */
     for (int i = 0; i < device_count; i++)
@@ -652,7 +652,7 @@ static void forget_contents(nl_device *dev) {
 
 /* Blocks new exports. Returns 0 if memory is exported. */
 static int refuse_exports(nl_device *dev) {
-    return nl_atomic_swap_if(&dev->exports, 0, EXPORTS_REFUSED);
+    return nl_atomic_compare_swap(&dev->exports, 0, EXPORTS_REFUSED);
 }
 
 /* Sets the device's bit in `resetting`: from then on, calls of other threads for this device return
@@ -685,7 +685,7 @@ static int reset_context(nl_device *dev, nl_error *err) {
                                              * valid */
         nl_atomic_store(&ready[dev->ordinal], 1);
     } else {
-        forget_contents(dev);
+        forget_context_state(dev);
         nl_driver_report(nl_cu.DevicePrimaryCtxRelease(dev->handle), "cuDevicePrimaryCtxRelease");
         status = retain_context(dev, err);
     }
@@ -715,7 +715,7 @@ static int close_context(nl_device *dev, nl_error *err) {
         status = retain_context(dev, err);
     } else {
         nl_atomic_add(&dev->generation, 1);
-        forget_contents(dev);
+        forget_context_state(dev);
         status = 0;
     }
     end_reset(dev);
@@ -742,7 +742,7 @@ int nl_device_close(int ordinal, nl_error *err) {
 }
 
 int nl_device_reset(nl_device *dev, nl_error *err) {
-    if (refuse_forked(err) < 0 || refuse_callback(err) < 0)
+    if (refuse_in_forked_child(err) < 0 || refuse_callback(err) < 0)
         return -1;
     nl_mutex_lock(&resets);
     int status = reset_context(dev, err);

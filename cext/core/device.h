@@ -29,9 +29,9 @@ typedef struct nl_device {
     CUmemoryPool pool;    /* the device's default pool; NULL without memory pools */
     uint64_t pool_access; /* bit i is set if device i can access the pool's memory */
     uint64_t peers;       /* bit i is set if nl_device_enable_peer has succeeded for device i */
-    uint64_t visits;      /* bit i is set if nl_device_allow_visits has succeeded for device i */
-    uint64_t generation;  /* incremented by a reset; objects with an older value are invalid */
-    uint64_t exports;     /* see nl_device_add_export */
+    uint64_t visits; /* bit i is set if nl_device_allow_peer_buffers has succeeded for device i */
+    uint64_t generation; /* incremented by a reset; objects with an older value are invalid */
+    uint64_t exports;    /* see nl_device_add_export */
     /* Counters of allocations in stream order (see buffer.c). `allocated` counts all allocations,
      * `settled` only the allocations that are certainly complete; `fence` is an event on the
      * default stream that covers the first fence_ticket allocations. */
@@ -41,7 +41,7 @@ typedef struct nl_device {
     CUevent fence;
     size_t largest_cache; /* default limit of the cache in bytes */
     uint64_t returned;    /* bytes freed to the driver's pool since the pool was last trimmed */
-    CUevent order_event;  /* of nl_stream_order */
+    CUevent order_event;  /* of nl_stream_order_after */
     CUstream copy_stream; /* see nl_device_get_copy_stream */
     nl_mutex lock;        /* protects the fence, order_event and copy_stream */
     nl_pool cache;        /* of freed buffers */
@@ -62,14 +62,14 @@ const char *nl_device_open(nl_error *err);
 /* Returns the reason why "auto" chose the simulator, or "" if "auto" did not choose it. */
 const char *nl_device_fallback_reason(void);
 /* Returns whether driver calls are allowed; for release functions. Driver calls are not allowed
- * before the driver is open, in a forked child, or after nl_device_end has found a running
- * kernel. */
-int nl_device_usable(void);
+ * before the driver is open, in a forked child, or after nl_device_synchronize_at_exit has found a
+ * running kernel. */
+int nl_device_are_usable(void);
 int nl_device_count(int *count, nl_error *err);
 /* Returns whether there is at most one device. Makes no driver call. */
-int nl_device_is_alone(void);
+int nl_device_is_only_one(void);
 /* Sets *handle to the driver's handle of a device, without retaining its context. */
-int nl_device_handle(int ordinal, CUdevice *handle, nl_error *err);
+int nl_device_driver_handle(int ordinal, CUdevice *handle, nl_error *err);
 /* Returns the maximum shared memory of a block in bytes, with opt-in if the device requires it. */
 static inline int nl_device_shared_limit(const nl_device *dev) {
     return dev->shared_optin > dev->shared_default ? dev->shared_optin : dev->shared_default;
@@ -93,7 +93,7 @@ int nl_device_select_first(int ordinal, nl_error *err);
 int nl_device_bind(nl_device *dev, nl_error *err);
 /* Returns how many times this thread has bound a device, except for releases. Compare two values to
  * find whether the thread has used a device in between. */
-uint64_t nl_device_uses(void);
+uint64_t nl_device_count_uses(void);
 /* Call begin before and end after a function for which a stream waits (a stream callback). Between
  * these calls, the thread must not use devices, because the driver allows no calls while it waits
  * for a callback (cuStreamDestroy hangs, for example). Releases are postponed, and even the end of
@@ -114,7 +114,7 @@ typedef struct nl_postponed {
 } nl_postponed;
 /* If this thread is in a callback or a capture is in progress, stores the release for later and
  * returns 1. Otherwise returns 0: the caller must release the object itself. */
-int nl_device_postpone(nl_postponed *place, void (*release)(void *thing), void *thing);
+int nl_device_postpone_release(nl_postponed *place, void (*release)(void *thing), void *thing);
 /* Binds the device like nl_device_bind, for release functions. Returns 1 if driver calls on objects
  * of this generation are allowed, else 0. */
 int nl_device_bind_for_release(nl_device *dev, uint64_t generation);
@@ -128,14 +128,14 @@ int nl_device_wait_for_all(void);
 #define NL_GENERATION_CLOSED UINT64_MAX
 /* Returns an error (NL_ERR_RUNTIME) if the device was reset since `generation`, or if the memory
  * was closed; costs one compare otherwise. */
-int nl_device_alive(const nl_device *dev, uint64_t generation, nl_error *err);
+int nl_device_check_generation(const nl_device *dev, uint64_t generation, nl_error *err);
 /* Lets kernels and copies of dev access peer's memory directly. Returns 0 on success, or -1 with
  * the driver's reason. Binds dev. */
 int nl_device_enable_peer(nl_device *dev, nl_device *peer, nl_error *err);
 /* Calls nl_device_enable_peer, and permits passing peer's memory to kernels of dev from now on. */
-int nl_device_allow_visits(nl_device *dev, nl_device *peer, nl_error *err);
+int nl_device_allow_peer_buffers(nl_device *dev, nl_device *peer, nl_error *err);
 /* Returns whether peer's memory may be passed to kernels of dev. */
-int nl_device_may_visit(const nl_device *dev, const nl_device *peer);
+int nl_device_allows_peer_buffers(const nl_device *dev, const nl_device *peer);
 /* Waits for all work on every device whose bit is set in `ordinals`. On return, another device may
  * be bound. */
 int nl_device_synchronize_all(uint64_t ordinals, nl_error *err);
@@ -160,7 +160,7 @@ int nl_device_get_copy_stream(nl_device *dev, CUstream *stream, nl_error *err);
 /* Waits for all devices at the end of the process, so that later releases need not wait. If a wait
  * for a device is interrupted, no memory is freed afterwards. Call this function without the
  * interpreter's lock. */
-void nl_device_end(void);
+void nl_device_synchronize_at_exit(void);
 /* Waits for all work on dev (cuCtxSynchronize). Call this function without the interpreter's
  * lock. */
 int nl_device_synchronize(nl_device *dev, nl_error *err);
@@ -174,7 +174,7 @@ void nl_device_drop_export(nl_device *dev);
  * addresses, must check that this counter has not changed. */
 extern uint64_t nl_device_epoch;
 /* Call this function after an array was moved. */
-void nl_device_moved(void);
+void nl_device_bump_epoch(void);
 /* Destroys and recreates the primary context, usually after a fault. All memory on the device is
  * lost, also that of other libraries in the process. Returns an error while memory is exported. */
 int nl_device_reset(nl_device *dev, nl_error *err);

@@ -37,12 +37,12 @@ static void destroy_event(void *thing) {
 }
 
 void nl_event_destroy(nl_event *event) {
-    if (event != NULL && !nl_device_postpone(&event->later, destroy_event, event))
+    if (event != NULL && !nl_device_postpone_release(&event->later, destroy_event, event))
         destroy_event(event);
 }
 
 static int bind_event_device(nl_event *event, nl_error *err) {
-    if (nl_device_alive(event->device, event->generation, err) < 0)
+    if (nl_device_check_generation(event->device, event->generation, err) < 0)
         return -1;
     return nl_device_bind(event->device, err);
 }
@@ -73,7 +73,7 @@ int nl_event_synchronize(nl_event *event, nl_error *err) {
 /* The waiting stream may belong to another device than the event. The event's device is not bound,
  * because a default stream is that of the thread's current device. */
 int nl_event_wait(nl_event *event, CUstream stream, nl_error *err) {
-    if (nl_device_alive(event->device, event->generation, err) < 0)
+    if (nl_device_check_generation(event->device, event->generation, err) < 0)
         return -1;
     if (nl_device_current(err) == NULL)
         return -1;

@@ -7,7 +7,7 @@
 
 /* Returns the smallest of 1, 2 and 4 bytes such that the element is a repetition of that many bytes
  * and the address and strides are aligned to it; returns 0 if no such period exists. */
-static int find_period(const nl_plan *p, const unsigned char *element, int64_t size) {
+static int repetition_size(const nl_plan *p, const unsigned char *element, int64_t size) {
     uint64_t aligned = p->to;
     for (int i = 0; i < p->rank; ++i)
         aligned |= (uint64_t)p->axes[i].to;
@@ -40,7 +40,7 @@ static int set_memory(const nl_plan *p, CUdeviceptr to, const void *value, int p
 
 /* Writes one element. Elements of up to 16 bytes are passed as memset values, so that no host
  * memory must stay valid until an asynchronous fill has run. */
-static int put_element(const nl_plan *p, const char *element, int64_t size, nl_error *err) {
+static int fill_one_element(const nl_plan *p, const char *element, int64_t size, nl_error *err) {
     if (size > 16 || size % 4 != 0 || p->to % 4 != 0) {
         return NL_CU(err, MemcpyHtoDAsync, p->to, element, (size_t)size, p->stream);
     }
@@ -53,10 +53,10 @@ static int put_element(const nl_plan *p, const char *element, int64_t size, nl_e
 
 /* Fills the first contiguous row, by memset if possible, else by doubling. */
 static int fill_run(const nl_plan *p, const void *element, int64_t itemsize, nl_error *err) {
-    int period = find_period(p, element, itemsize);
+    int period = repetition_size(p, element, itemsize);
     if (period != 0)
         return set_memory(p, p->to, element, period, p->width, err);
-    if (put_element(p, element, itemsize, err) < 0)
+    if (fill_one_element(p, element, itemsize, err) < 0)
         return -1;
     for (int64_t done = itemsize; done < p->width; done *= 2) {
         int64_t size = done < p->width - done ? done : p->width - done;

@@ -1,7 +1,7 @@
 /* core/gemm: calls cuBLAS for a matrix product. The call only submits work to the stream. */
 #include "core/gemm.h"
 
-int nl_gemm_type(nl_dtype dtype) {
+int nl_gemm_cuda_type(nl_dtype dtype) {
     switch (dtype) {
     case NL_FLOAT16:
         return CUDA_R_16F;
@@ -18,7 +18,7 @@ int nl_gemm_type(nl_dtype dtype) {
     }
 }
 
-int nl_gemm_has(int type, int result) {
+int nl_gemm_supports(int type, int result) {
     int narrow = type == CUDA_R_16F || type == CUDA_R_16BF;
     return type >= 0 && (type == result || (narrow && result == CUDA_R_32F));
 }
@@ -49,10 +49,10 @@ static int call_gemm(cublasHandle_t handle, const nl_gemm *g, nl_error *err) {
 int nl_gemm_run(nl_device *dev, CUstream stream, const nl_gemm *g, const nl_workspace *workspace,
                 nl_error *err) {
     nl_handle *handle = NULL;
-    if (nl_handle_enter_with(NL_CUBLAS, dev, stream, workspace, &handle, err) < 0)
+    if (nl_handle_lock_with_workspace(NL_CUBLAS, dev, stream, workspace, &handle, err) < 0)
         return -1;
     nl_error second;
     int result = call_gemm(handle->number, g, err);
-    int left = nl_handle_leave(NL_CUBLAS, handle, result < 0 ? &second : err);
+    int left = nl_handle_unlock(NL_CUBLAS, handle, result < 0 ? &second : err);
     return result < 0 ? result : left;
 }

@@ -24,12 +24,12 @@ typedef struct nl_gemm {
 } nl_gemm;
 
 /* Returns the cudaDataType of a dtype that cuBLAS can multiply, or -1. */
-int nl_gemm_type(nl_dtype dtype);
+int nl_gemm_cuda_type(nl_dtype dtype);
 /* Returns whether products of `type` with results of type `result` are supported. Sums are computed
  * in the precision of the result, or in float for 16-bit results. */
-int nl_gemm_has(int type, int result);
+int nl_gemm_supports(int type, int result);
 /* Enqueues the products in the stream. The device must be bound and the library open. Call this
- * function without the interpreter's lock, unless nl_handle_is_ready returns 1. */
+ * function without the interpreter's lock, unless nl_handle_exists returns 1. */
 int nl_gemm_run(nl_device *dev, CUstream stream, const nl_gemm *g, const nl_workspace *workspace,
                 nl_error *err);
 

@@ -15,7 +15,7 @@ static const char *operand_role(const nl_gloop *loop, int operand) {
     return operand < loop->core->nin ? "Input" : "Output";
 }
 
-static int operand_number(const nl_gloop *loop, int operand) {
+static int index_among_role(const nl_gloop *loop, int operand) {
     return operand < loop->core->nin ? operand : operand - loop->core->nin;
 }
 
@@ -46,7 +46,7 @@ static void drop_dimension(nl_gloop *loop, int place) {
             loop->operands[i].core -= c->place[i][k] == place;
 }
 
-static int find_core(nl_gloop *loop, int operand, nl_error *err) {
+static int read_core_dimensions(nl_gloop *loop, int operand, nl_error *err) {
     const nl_gcore *c = loop->core;
     nl_goperand *o = &loop->operands[operand];
     for (int k = 0; k < c->ndim[operand] && o->array.ndim < o->core; k++) {
@@ -59,17 +59,17 @@ static int find_core(nl_gloop *loop, int operand, nl_error *err) {
     return nl_error_set(err, NL_ERR_VALUE,
                         "%s: %s operand %d does not have enough dimensions "
                         "(has %d, gufunc core with signature %s requires %d)",
-                        c->name, operand_role(loop, operand), operand_number(loop, operand),
+                        c->name, operand_role(loop, operand), index_among_role(loop, operand),
                         o->array.ndim, c->text, o->core);
 }
 
-int nl_gloop_open(nl_gloop *loop, nl_error *err) {
+int nl_gloop_read_dimensions(nl_gloop *loop, nl_error *err) {
     const nl_gcore *c = loop->core;
     memset(loop->missing, 0, sizeof loop->missing);
     for (int i = 0; i < operand_count(loop); i++)
         loop->operands[i].core = i >= c->nin && loop->keepdims ? c->ndim[0] : c->ndim[i];
     for (int i = 0; i < operand_count(loop); i++)
-        if (loop->operands[i].given && find_core(loop, i, err) < 0)
+        if (loop->operands[i].given && read_core_dimensions(loop, i, err) < 0)
             return -1;
     loop->ndim = 0;
     for (int i = 0; i < operand_count(loop); i++) {
@@ -92,7 +92,7 @@ int nl_gloop_open(nl_gloop *loop, nl_error *err) {
     return 0;
 }
 
-int nl_gloop_sizes(nl_gloop *loop, nl_error *err) {
+int nl_gloop_set_sizes(nl_gloop *loop, nl_error *err) {
     const nl_gcore *c = loop->core;
     memcpy(loop->sizes, c->fixed, (size_t)c->count * sizeof *loop->sizes);
     for (int i = 0; i < operand_count(loop); i++) {
@@ -107,7 +107,7 @@ int nl_gloop_sizes(nl_gloop *loop, nl_error *err) {
                 return nl_error_set(err, NL_ERR_VALUE,
                                     "%s: %s operand %d has a mismatch in its core dimension %d, "
                                     "with gufunc signature %s (size %lld is different from %lld)",
-                                    c->name, operand_role(loop, i), operand_number(loop, i),
+                                    c->name, operand_role(loop, i), index_among_role(loop, i),
                                     at - (o->array.ndim - o->core) - !loop->missing[place], c->text,
                                     (long long)size, (long long)loop->sizes[place]);
         }
@@ -119,23 +119,23 @@ int nl_gloop_sizes(nl_gloop *loop, nl_error *err) {
                     err, NL_ERR_VALUE,
                     "%s: Output operand %d has core dimension %d unspecified, with gufunc "
                     "signature %s",
-                    c->name, operand_number(loop, i), k, c->text);
+                    c->name, index_among_role(loop, i), k, c->text);
     return 0;
 }
 
 /* ---- broadcasting ---- */
 
-static void add_shape(nl_text *t, const int64_t *shape, int ndim) {
-    nl_text_add(t, "(");
+static void append_shape(nl_text *t, const int64_t *shape, int ndim) {
+    nl_text_append(t, "(");
     for (int k = 0; k < ndim; k++)
-        nl_text_add(t, k ? ",%lld" : "%lld", (long long)shape[k]);
-    nl_text_add(t, ndim == 1 ? ",)" : ")");
+        nl_text_append(t, k ? ",%lld" : "%lld", (long long)shape[k]);
+    nl_text_append(t, ndim == 1 ? ",)" : ")");
 }
 
 /* The error lists the shapes of all given operands and their loop dimensions. */
 static int refuse_broadcast(const nl_gloop *loop, nl_error *err) {
     char buffer[1000];
-    nl_text t = nl_text_in(buffer, sizeof buffer);
+    nl_text t = nl_text_over_buffer(buffer, sizeof buffer);
     for (int i = 0; i < operand_count(loop); i++) {
         const nl_goperand *o = &loop->operands[i];
         int64_t left[NL_MAX_DIMS];
@@ -143,10 +143,10 @@ static int refuse_broadcast(const nl_gloop *loop, nl_error *err) {
             continue;
         for (int k = 0; k < o->array.ndim - o->core; k++)
             left[k] = o->array.shape[o->axes[k]];
-        nl_text_add(&t, " ");
-        add_shape(&t, o->array.shape, o->array.ndim);
-        nl_text_add(&t, "->");
-        add_shape(&t, left, o->array.ndim - o->core);
+        nl_text_append(&t, " ");
+        append_shape(&t, o->array.shape, o->array.ndim);
+        nl_text_append(&t, "->");
+        append_shape(&t, left, o->array.ndim - o->core);
     }
     return nl_error_set(err, NL_ERR_VALUE,
                         "%s: operands could not be broadcast together with remapped shapes "
@@ -158,20 +158,21 @@ static int refuse_output(const nl_gloop *loop, int operand, nl_error *err) {
     const nl_goperand *o = &loop->operands[operand];
     int64_t wanted[NL_MAX_DIMS];
     char given[400], broadcast[400];
-    nl_text t[2] = {nl_text_in(given, sizeof given), nl_text_in(broadcast, sizeof broadcast)};
+    nl_text t[2] = {nl_text_over_buffer(given, sizeof given),
+                    nl_text_over_buffer(broadcast, sizeof broadcast)};
     const nl_gcore *c = loop->core;
     int n = 0;
     for (; n < loop->ndim; n++)
         wanted[n] = loop->shape[n];
     for (int k = 0; k < o->core && n < NL_MAX_DIMS; k++)
         wanted[n++] = o->array.shape[o->axes[o->array.ndim - o->core + k]];
-    add_shape(&t[0], o->array.shape, o->array.ndim);
-    add_shape(&t[1], wanted, n);
+    append_shape(&t[0], o->array.shape, o->array.ndim);
+    append_shape(&t[1], wanted, n);
     return nl_error_set(err, NL_ERR_VALUE,
                         "%s: non-broadcastable %s operand %d with shape %s doesn't match the "
                         "broadcast shape %s",
                         c->name, operand < c->nin ? "written input" : "output",
-                        operand_number(loop, operand), given, broadcast);
+                        index_among_role(loop, operand), given, broadcast);
 }
 
 /* Broadcasts an operand's loop dimensions with the loop's shape, aligned from the right. */
@@ -196,7 +197,7 @@ int nl_gloop_broadcast(nl_gloop *loop, nl_error *err) {
             return refuse_broadcast(loop, err);
     for (int i = 0; i < operand_count(loop); i++) {
         const nl_goperand *o = &loop->operands[i];
-        if (!o->given || !nl_gcore_writes(c, i))
+        if (!o->given || !nl_gcore_is_written(c, i))
             continue;
         int own = o->array.ndim - o->core;
         for (int k = 0; k < loop->ndim; k++) {
@@ -247,7 +248,8 @@ static void sort_dimensions(const nl_gloop *loop, int *order, int from, int to) 
     }
 }
 
-int nl_gloop_output(nl_gloop *loop, int operand, char order, int fortran_core, nl_error *err) {
+int nl_gloop_set_output_layout(nl_gloop *loop, int operand, char order, int fortran_core,
+                               nl_error *err) {
     const nl_gcore *c = loop->core;
     nl_goperand *o = &loop->operands[operand];
     nl_layout *a = &o->array;
@@ -279,7 +281,7 @@ int nl_gloop_output(nl_gloop *loop, int operand, char order, int fortran_core, n
     return 0;
 }
 
-void nl_gloop_core(const nl_gloop *loop, int operand, int64_t *shape, int64_t *strides) {
+void nl_gloop_core_layout(const nl_gloop *loop, int operand, int64_t *shape, int64_t *strides) {
     const nl_gcore *c = loop->core;
     const nl_goperand *o = &loop->operands[operand];
     int at = o->array.ndim - o->core;
@@ -359,7 +361,7 @@ int nl_gloop_kernel_dims(int dims) {
 
 /* Computes `magic`: n / d is (umulhi(n, magic) + n) >> shift for all n below 2^31, where magic is
  * 2^32 (2^shift - d) / d, rounded up. */
-static uint64_t divider_of(int64_t d) {
+static uint64_t magic_divisor(int64_t d) {
     unsigned shift = 0;
     if (d < 1 || d > INT32_MAX)
         return 0;
@@ -381,12 +383,12 @@ int nl_gloop_write(const nl_gpacked *p, const nl_gloop *loop, int dims, int lane
     for (int k = 0; k < dims; k++)
         words[n++] = k < lead ? 1 : (uint64_t)p->shape[k - lead];
     for (int k = 0; k < dims; k++)
-        words[n++] = divider_of(k < lead ? 1 : p->shape[k - lead]);
+        words[n++] = magic_divisor(k < lead ? 1 : p->shape[k - lead]);
     for (int i = 0; i < operands; i++)
         for (int k = 0; k < dims; k++)
             words[n++] = k < lead ? 0 : (uint64_t)p->strides[i][k - lead];
     for (int i = 0; i < operands; i++) {
-        nl_gloop_core(loop, i, shape + total, strides + total);
+        nl_gloop_core_layout(loop, i, shape + total, strides + total);
         total += loop->core->ndim[i];
     }
     if (total == 0) /* C++ has no arrays without elements */

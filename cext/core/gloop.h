@@ -25,7 +25,7 @@ typedef struct nl_gcore {
 } nl_gcore;
 
 /* Returns whether the function writes to operand i. */
-static inline int nl_gcore_writes(const nl_gcore *core, int i) {
+static inline int nl_gcore_is_written(const nl_gcore *core, int i) {
     return i >= core->nin || (core->written >> i & 1);
 }
 
@@ -58,19 +58,20 @@ int nl_gloop_check_keepdims(const nl_gcore *core, nl_error *err);
 
 /* Reads the number of dimensions of each operand, and sets `core` of each operand, `missing` and
  * the loop's ndim. Sets `axes` to the array's own order. */
-int nl_gloop_open(nl_gloop *loop, nl_error *err);
+int nl_gloop_read_dimensions(nl_gloop *loop, nl_error *err);
 /* Sets `sizes` from the shapes of the operands. Before this step, the caller may change `axes`. */
-int nl_gloop_sizes(nl_gloop *loop, nl_error *err);
+int nl_gloop_set_sizes(nl_gloop *loop, nl_error *err);
 /* Sets the loop's shape, to which the inputs and the caller's outputs broadcast. */
 int nl_gloop_broadcast(nl_gloop *loop, nl_error *err);
 /* Sets the shape of an output that the caller did not pass, and its strides. `order` is 'C', 'F',
  * or 'K' for the order of the inputs' loop dimensions in memory. If `fortran_core` is set, the core
  * dimensions have Fortran order. */
-int nl_gloop_output(nl_gloop *loop, int operand, char order, int fortran_core, nl_error *err);
+int nl_gloop_set_output_layout(nl_gloop *loop, int operand, char order, int fortran_core,
+                               nl_error *err);
 
 /* Sets the shape and strides of an operand's core dimensions as the function declares them:
  * dimensions that the array lacks have length 1. */
-void nl_gloop_core(const nl_gloop *loop, int operand, int64_t *shape, int64_t *strides);
+void nl_gloop_core_layout(const nl_gloop *loop, int operand, int64_t *shape, int64_t *strides);
 
 /* The kernel's loop, without dimensions of length 1; its dimensions are sorted by stride, and
  * merged if they are contiguous in all operands. */

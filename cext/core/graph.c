@@ -49,11 +49,11 @@ void nl_graph_retain(nl_graph *g) {
 void nl_graph_release(nl_graph *g) {
     if (g == NULL || nl_atomic_sub(&g->references, 1) != 1)
         return;
-    if (!nl_device_postpone(&g->later, destroy_graph, g))
+    if (!nl_device_postpone_release(&g->later, destroy_graph, g))
         destroy_graph(g);
 }
 
-static void close_capture(void) {
+static void close_capture_and_release(void) {
     nl_capture_close();
     nl_device_release_postponed();
 }
@@ -77,7 +77,7 @@ static int begin_capture(nl_graph *g, nl_error *err) {
                             "this stream is being captured already: captures cannot be nested");
     if (NL_CU(err, StreamBeginCapture, handle, CU_STREAM_CAPTURE_MODE_RELAXED) < 0)
         return -1;
-    if (nl_capture_enter(&g->capture, handle, err) == 0)
+    if (nl_capture_register(&g->capture, handle, err) == 0)
         return 0;
     CUgraph none = NULL;
     nl_driver_report(nl_cu.StreamEndCapture(handle, &none), "cuStreamEndCapture");
@@ -89,7 +89,7 @@ static int begin_capture(nl_graph *g, nl_error *err) {
 int nl_graph_begin(nl_stream *stream, void *owner, nl_graph **out, nl_error *err) {
     if (refuse_stream(stream, err) < 0)
         return -1;
-    if (stream->owned && nl_device_alive(stream->device, stream->generation, err) < 0)
+    if (stream->owned && nl_device_check_generation(stream->device, stream->generation, err) < 0)
         return -1;
     if (nl_device_bind(stream->device, err) < 0)
         return -1;
@@ -107,7 +107,7 @@ int nl_graph_begin(nl_stream *stream, void *owner, nl_graph **out, nl_error *err
     g->capture.owner = owner;
     nl_capture_open();
     if (begin_capture(g, err) < 0) {
-        close_capture();
+        close_capture_and_release();
         nl_graph_release(g);
         return -1;
     }
@@ -115,16 +115,16 @@ int nl_graph_begin(nl_stream *stream, void *owner, nl_graph **out, nl_error *err
     return 0;
 }
 
-int nl_graph_is_going(nl_graph *g) {
-    return nl_capture_is_going(&g->capture);
+int nl_graph_is_capturing(nl_graph *g) {
+    return nl_capture_is_active(&g->capture);
 }
 
-int nl_graph_leave(nl_graph *g) {
-    return nl_capture_leave(&g->capture);
+int nl_graph_stop_recording(nl_graph *g) {
+    return nl_capture_unregister(&g->capture);
 }
 
 /* Ends the capture if it is still active: after an error, the driver may have ended it. */
-static void stop_capture(nl_graph *g) {
+static void end_active_capture(nl_graph *g) {
     CUstream handle = g->stream->handle;
     int status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUgraph none = NULL;
@@ -138,41 +138,42 @@ static void stop_capture(nl_graph *g) {
 static void end_capture(nl_graph *g) {
     nl_stream *stream = g->stream;
     g->stream = NULL;
-    close_capture();
+    close_capture_and_release();
     nl_stream_release(stream);
 }
 
-static int make_launchable(nl_graph *g, nl_error *err) {
+static int instantiate_graph(nl_graph *g, nl_error *err) {
     if (NL_CU(err, GraphInstantiateWithFlags, &g->exec, g->handle, 0) < 0)
         return -1;
     return nl_atomic_load(&g->touches_host) ? nl_event_create(g->device, 0, &g->done, err) : 0;
 }
 
 int nl_graph_end(nl_graph *g, nl_error *err) {
-    int status = nl_device_alive(g->device, g->generation, err);
+    int status = nl_device_check_generation(g->device, g->generation, err);
     if (status == 0)
         status = nl_device_bind(g->device, err);
     if (status == 0 && NL_CU(err, StreamEndCapture, g->stream->handle, &g->handle) < 0) {
         g->handle = NULL;
-        stop_capture(g);
+        end_active_capture(g);
         status = -1;
     }
     end_capture(g);
     if (status == 0 && g->capture.invalidated != CUDA_SUCCESS)
         status = nl_driver_check(g->capture.invalidated, "cuStreamGetCaptureInfo", err);
-    return status < 0 ? -1 : make_launchable(g, err);
+    return status < 0 ? -1 : instantiate_graph(g, err);
 }
 
 void nl_graph_abandon(nl_graph *g) {
     if (nl_device_bind_for_release(g->device, g->generation))
-        stop_capture(g);
+        end_active_capture(g);
     end_capture(g);
 }
 
 /* ---- launching ---- */
 
 static int bind_graph_device(nl_graph *g, nl_error *err) {
-    if (nl_device_alive(g->device, g->generation, err) < 0 || nl_device_bind(g->device, err) < 0)
+    if (nl_device_check_generation(g->device, g->generation, err) < 0 ||
+        nl_device_bind(g->device, err) < 0)
         return -1;
     if (g->exec == NULL)
         return nl_error_set(
@@ -184,7 +185,7 @@ static int bind_graph_device(nl_graph *g, nl_error *err) {
 int nl_graph_launch(nl_graph *g, CUstream stream, int blocking, nl_error *err) {
     if (bind_graph_device(g, err) < 0)
         return -1;
-    if (nl_capture_of(stream) != 0)
+    if (nl_capture_id_of_stream(stream) != 0)
         return nl_error_set(err, NL_ERR_RUNTIME, "a graph cannot be launched inside a capture");
     for (size_t i = 0; stream != NULL && i < g->capture.count; i++)
         if (nl_buffer_use(g->capture.things[i], stream, blocking, err) < 0)
@@ -231,8 +232,8 @@ int nl_graph_set_values(nl_graph *g, CUgraphNode node, const nl_kernel *kernel,
     return status;
 }
 
-void nl_graph_wait(nl_graph *g) {
+void nl_graph_wait_for_launches(nl_graph *g) {
     nl_error ignored; /* if the context is lost, no launch is running */
-    if (g->done != NULL && nl_device_usable())
+    if (g->done != NULL && nl_device_are_usable())
         (void)nl_event_synchronize(g->done, &ignored);
 }

@@ -26,18 +26,18 @@ typedef struct nl_graph {
     nl_postponed later;
 } nl_graph;
 
-/* Begins a capture. `owner` must stay alive until nl_graph_leave. */
+/* Begins a capture. `owner` must stay alive until nl_graph_stop_recording. */
 int nl_graph_begin(nl_stream *stream, void *owner, nl_graph **out, nl_error *err);
 /* Stops recording objects; `owner` is no longer used. Returns 1 when called for the first time,
  * later 0. If the result is 1, the caller must call nl_graph_end or nl_graph_abandon. */
-int nl_graph_leave(nl_graph *graph);
+int nl_graph_stop_recording(nl_graph *graph);
 /* Ends the capture and makes the graph launchable. The capture has ended even if nl_graph_end
  * returns an error. */
 int nl_graph_end(nl_graph *graph, nl_error *err);
 /* Ends the capture and discards the captured work. */
 void nl_graph_abandon(nl_graph *graph);
 /* Returns whether the capture is active. */
-int nl_graph_is_going(nl_graph *graph);
+int nl_graph_is_capturing(nl_graph *graph);
 void nl_graph_retain(nl_graph *graph);
 void nl_graph_release(nl_graph *graph); /* accepts NULL; the capture must be over */
 size_t nl_graph_live_count(void);       /* for leak tests */
@@ -53,6 +53,6 @@ int nl_graph_upload(nl_graph *graph, CUstream stream, nl_error *err);
 int nl_graph_set_values(nl_graph *graph, CUgraphNode node, const nl_kernel *kernel,
                         const nl_launch *shape, void **values, nl_error *err);
 /* Waits for earlier launches of the graph if they use host memory. */
-void nl_graph_wait(nl_graph *graph);
+void nl_graph_wait_for_launches(nl_graph *graph);
 
 #endif

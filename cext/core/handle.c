@@ -21,7 +21,7 @@ static struct {
     {NL_MUTEX_INIT, NULL, 0, 0},
 };
 
-static nl_handle *find_lock_held(nl_cudalib library, const nl_device *dev, CUstream stream) {
+static nl_handle *find_handle_lock_held(nl_cudalib library, const nl_device *dev, CUstream stream) {
     uint64_t generation = nl_atomic_load(&dev->generation);
     for (nl_handle *h = kept[library].first; h; h = h->next)
         if (h->device == dev && h->stream == stream && h->generation == generation)
@@ -29,15 +29,15 @@ static nl_handle *find_lock_held(nl_cudalib library, const nl_device *dev, CUstr
     return NULL;
 }
 
-int nl_handle_is_ready(nl_cudalib library, const nl_device *dev, CUstream stream) {
+int nl_handle_exists(nl_cudalib library, const nl_device *dev, CUstream stream) {
     nl_mutex_lock(&kept[library].lock);
-    const nl_handle *found = find_lock_held(library, dev, stream);
+    const nl_handle *found = find_handle_lock_held(library, dev, stream);
     int ready = found && found->users == 0;
     nl_mutex_unlock(&kept[library].lock);
     return ready;
 }
 
-static void remove_lock_held(nl_cudalib library, nl_handle *h) {
+static void unlink_handle_lock_held(nl_cudalib library, nl_handle *h) {
     nl_handle **place = &kept[library].first;
     while (*place != h)
         place = &(*place)->next;
@@ -48,15 +48,15 @@ static void remove_lock_held(nl_cudalib library, nl_handle *h) {
 }
 
 /* Removes handles whose resources a device reset has destroyed. */
-static void forget_lost_lock_held(nl_cudalib library) {
+static void forget_lost_handles_lock_held(nl_cudalib library) {
     for (nl_handle *h = kept[library].first, *next; h; h = next) {
         next = h->next;
         if (h->users == 0 && h->generation != nl_atomic_load(&h->device->generation))
-            remove_lock_held(library, h);
+            unlink_handle_lock_held(library, h);
     }
 }
 
-static nl_handle *oldest_lock_held(nl_cudalib library, const nl_device *dev) {
+static nl_handle *oldest_handle_lock_held(nl_cudalib library, const nl_device *dev) {
     nl_handle *oldest = NULL;
     for (nl_handle *h = kept[library].first; h; h = h->next)
         if (h->device == dev && h->users == 0 && (!oldest || h->used < oldest->used))
@@ -64,7 +64,7 @@ static nl_handle *oldest_lock_held(nl_cudalib library, const nl_device *dev) {
     return oldest;
 }
 
-static nl_handle *make_lock_held(nl_cudalib library, nl_device *dev, nl_error *err) {
+static nl_handle *create_handle_lock_held(nl_cudalib library, nl_device *dev, nl_error *err) {
     nl_handle *made = nl_mem_zalloc(sizeof *made, err);
     if (!made || nl_cudalib_create(library, &made->number, err) < 0) {
         nl_mem_free(made);
@@ -81,16 +81,16 @@ static nl_handle *make_lock_held(nl_cudalib library, nl_device *dev, nl_error *e
 
 /* Returns the handle of the stream; creates a new handle if there is none. If the library has
  * MAX_HANDLES handles, reuses the device's least recently used handle for this stream. */
-static nl_handle *get_lock_held(nl_cudalib library, nl_device *dev, CUstream stream,
-                                nl_error *err) {
-    nl_handle *h = find_lock_held(library, dev, stream);
+static nl_handle *acquire_handle_lock_held(nl_cudalib library, nl_device *dev, CUstream stream,
+                                           nl_error *err) {
+    nl_handle *h = find_handle_lock_held(library, dev, stream);
     if (h)
         return h;
-    forget_lost_lock_held(library);
+    forget_lost_handles_lock_held(library);
     if (kept[library].count >= MAX_HANDLES)
-        h = oldest_lock_held(library, dev);
+        h = oldest_handle_lock_held(library, dev);
     if (!h)
-        h = make_lock_held(library, dev, err);
+        h = create_handle_lock_held(library, dev, err);
     if (!h)
         return NULL;
     if (nl_cudalib_set_stream(library, h->number, stream, err) < 0)
@@ -100,10 +100,10 @@ static nl_handle *get_lock_held(nl_cudalib library, nl_device *dev, CUstream str
     return h;
 }
 
-int nl_handle_enter(nl_cudalib library, nl_device *dev, CUstream stream, nl_handle **out,
-                    nl_error *err) {
+int nl_handle_lock(nl_cudalib library, nl_device *dev, CUstream stream, nl_handle **out,
+                   nl_error *err) {
     nl_mutex_lock(&kept[library].lock);
-    nl_handle *h = get_lock_held(library, dev, stream, err);
+    nl_handle *h = acquire_handle_lock_held(library, dev, stream, err);
     if (h) {
         h->users++;
         h->used = ++kept[library].clock;
@@ -138,28 +138,28 @@ static int set_workspace(nl_handle *h, const nl_workspace *workspace, nl_error *
     return NL_BLAS(err, SetWorkspace_v2, h->number, memory, workspace->size);
 }
 
-static void leave_handle(nl_cudalib library, nl_handle *h) {
+static void unlock_handle(nl_cudalib library, nl_handle *h) {
     nl_mutex_unlock(&h->lock);
     nl_mutex_lock(&kept[library].lock);
     h->users--;
     nl_mutex_unlock(&kept[library].lock);
 }
 
-int nl_handle_enter_with(nl_cudalib library, nl_device *dev, CUstream stream,
-                         const nl_workspace *workspace, nl_handle **out, nl_error *err) {
+int nl_handle_lock_with_workspace(nl_cudalib library, nl_device *dev, CUstream stream,
+                                  const nl_workspace *workspace, nl_handle **out, nl_error *err) {
     nl_handle *h = NULL;
-    if (nl_handle_enter(library, dev, stream, &h, err) < 0)
+    if (nl_handle_lock(library, dev, stream, &h, err) < 0)
         return -1;
     if (library == NL_CUBLAS && set_workspace(h, workspace, err) < 0) {
-        leave_handle(library, h);
+        unlock_handle(library, h);
         return -1;
     }
     *out = h;
     return 0;
 }
 
-int nl_handle_leave(nl_cudalib library, nl_handle *h, nl_error *err) {
+int nl_handle_unlock(nl_cudalib library, nl_handle *h, nl_error *err) {
     int result = take_workspace(h, err);
-    leave_handle(library, h);
+    unlock_handle(library, h);
     return result;
 }

@@ -30,21 +30,21 @@ typedef struct nl_workspace {
 /* Returns the size of cuBLAS's own workspace that NVIDIA recommends for the device. */
 size_t nl_handle_workspace_size(const nl_device *dev);
 
-/* Returns a handle that only this thread uses until nl_handle_leave. The device must be bound and
+/* Returns a handle that only this thread uses until nl_handle_unlock. The device must be bound and
  * the library open. This function may wait for another thread or for the loading of the library:
- * call it without the interpreter's lock, unless nl_handle_is_ready returns 1. */
-int nl_handle_enter(nl_cudalib library, nl_device *dev, CUstream stream, nl_handle **out,
-                    nl_error *err);
-/* Does the same as nl_handle_enter, and sets a workspace that cuBLAS uses until nl_handle_leave.
+ * call it without the interpreter's lock, unless nl_handle_exists returns 1. */
+int nl_handle_lock(nl_cudalib library, nl_device *dev, CUstream stream, nl_handle **out,
+                   nl_error *err);
+/* Does the same as nl_handle_lock, and sets a workspace that cuBLAS uses until nl_handle_unlock.
  * Captured graphs need a separate workspace: concurrent launches would share cuBLAS's own
- * workspace. If workspace->address is 0, removes a workspace that an earlier nl_handle_leave could
+ * workspace. If workspace->address is 0, removes a workspace that an earlier nl_handle_unlock could
  * not remove. */
-int nl_handle_enter_with(nl_cudalib library, nl_device *dev, CUstream stream,
-                         const nl_workspace *workspace, nl_handle **out, nl_error *err);
+int nl_handle_lock_with_workspace(nl_cudalib library, nl_device *dev, CUstream stream,
+                                  const nl_workspace *workspace, nl_handle **out, nl_error *err);
 /* Removes the workspace and releases the handle. Returns -1 if the workspace could not be removed;
  * the handle is released in both cases. */
-int nl_handle_leave(nl_cudalib library, nl_handle *handle, nl_error *err);
+int nl_handle_unlock(nl_cudalib library, nl_handle *handle, nl_error *err);
 /* Returns whether there is a handle for the stream that no thread is using. */
-int nl_handle_is_ready(nl_cudalib library, const nl_device *dev, CUstream stream);
+int nl_handle_exists(nl_cudalib library, const nl_device *dev, CUstream stream);
 
 #endif

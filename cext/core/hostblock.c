@@ -29,17 +29,17 @@ static nl_pool pool;
 static nl_mutex busy_lock = NL_MUTEX_INIT; /* held while waiting blocks are removed */
 static uint64_t opened, locked_bytes, live;
 
-static void after_fork(void) {
+static void reset_pool_in_child(void) {
     nl_mutex_init(&pool.lock);
     nl_mutex_init(&busy_lock);
 }
 
-static void open_pool(void) {
+static void initialize_pool(void) {
     static nl_mutex once = NL_MUTEX_INIT;
     nl_mutex_lock(&once);
     if (!opened) {
         nl_pool_init(&pool, 0);
-        nl_thread_on_fork(after_fork);
+        nl_thread_on_fork(reset_pool_in_child);
         nl_atomic_store(&opened, 1);
     }
     nl_mutex_unlock(&once);
@@ -47,17 +47,17 @@ static void open_pool(void) {
 
 static nl_pool *get_opened_pool(void) {
     if (__builtin_expect(!nl_atomic_load(&opened), 0))
-        open_pool();
+        initialize_pool();
     return &pool;
 }
 
-size_t nl_hostblock_live(void) {
+size_t nl_hostblock_live_count(void) {
     return nl_atomic_load(&live);
 }
 
 nl_pool_statistics nl_hostblock_statistics(size_t *locked) {
     *locked = nl_atomic_load(&locked_bytes);
-    return nl_pool_read(get_opened_pool());
+    return nl_pool_read_statistics(get_opened_pool());
 }
 
 void nl_hostblock_reset_peak(void) {
@@ -67,7 +67,7 @@ void nl_hostblock_reset_peak(void) {
 /* ----------------------------------------------------------------------------------------- pages
  */
 
-static size_t round_to(size_t size, size_t to) {
+static size_t round_up_to(size_t size, size_t to) {
     return (size + to - 1) / to * to;
 }
 
@@ -82,7 +82,7 @@ static void *map_pages(size_t size) {
         return NULL;
     if (!extra)
         return all;
-    char *begin = (char *)round_to((uintptr_t)all, HUGE_PAGE);
+    char *begin = (char *)round_up_to((uintptr_t)all, HUGE_PAGE);
     if (begin > all)
         munmap(all, (size_t)(begin - all));
     if (begin + size < all + size + extra)
@@ -114,7 +114,7 @@ int nl_hostblock_lock(nl_host_block *b, nl_device *dev, nl_error *err) {
 static int unlock_pages(nl_host_block *b) {
     if (b->device == NULL)
         return 1;
-    if (nl_hostblock_is_locked(b) && nl_device_usable()) {
+    if (nl_hostblock_is_locked(b) && nl_device_are_usable()) {
         if (!nl_device_bind_for_release(b->device, b->generation))
             return 0;
         CUresult status = nl_cu.MemHostUnregister(b->memory);
@@ -151,7 +151,7 @@ static void evict_blocks(size_t keep) {
  * copies */
 
 static int is_event_done(const nl_host_block *b) {
-    if (b->event == NULL || !nl_device_usable() ||
+    if (b->event == NULL || !nl_device_are_usable() ||
         b->event_generation != nl_atomic_load(&b->event_device->generation))
         return 1;
     return nl_cu.EventQuery(b->event) != CUDA_ERROR_NOT_READY;
@@ -160,7 +160,7 @@ static int is_event_done(const nl_host_block *b) {
 static void mark_idle_blocks_ready(void) {
     nl_block *b;
     nl_mutex_lock(&busy_lock);
-    while ((b = nl_pool_first(get_opened_pool(), NL_POOL_IDLE)) != NULL &&
+    while ((b = nl_pool_first_block(get_opened_pool(), NL_POOL_IDLE)) != NULL &&
            is_event_done((nl_host_block *)b))
         nl_pool_mark_ready(get_opened_pool(), NL_POOL_IDLE, b->sequence);
     nl_mutex_unlock(&busy_lock);
@@ -171,11 +171,11 @@ void nl_hostblock_trim(size_t keep) {
     evict_blocks(keep);
 }
 
-size_t nl_hostblock_limit(void) {
+size_t nl_hostblock_cache_limit(void) {
     return nl_atomic_load(&get_opened_pool()->cache_limit);
 }
 
-void nl_hostblock_set_limit(size_t bytes) {
+void nl_hostblock_set_cache_limit(size_t bytes) {
     nl_pool_set_limits(get_opened_pool(), SIZE_MAX, bytes);
     nl_hostblock_trim(bytes);
 }
@@ -198,14 +198,14 @@ static nl_host_block *map_block(size_t capacity, nl_error *err) {
         return NULL;
     }
     /* cannot fail: this pool has no limit on memory in use */
-    nl_pool_enter(get_opened_pool(), &b->block, capacity);
+    nl_pool_reserve(get_opened_pool(), &b->block, capacity);
     nl_pool_finish_alloc(get_opened_pool(), &b->block, 1);
     return b;
 }
 
 /* Page-locks a block for results at its second use, or a large block at its fourth use, within the
  * limit. If registering fails, the block stays pageable and is never registered again. */
-static void lock_result(nl_host_block *b, nl_device *dev) {
+static void lock_reused_result(nl_host_block *b, nl_device *dev) {
     nl_error ignored;
     size_t most = nl_atomic_load(&get_opened_pool()->cache_limit),
            now = nl_atomic_load(&locked_bytes);
@@ -221,9 +221,9 @@ static int alloc_pages(nl_device *dev, size_t size, nl_host_kind kind, nl_host_b
                        nl_error *err) {
     if (size > SIZE_MAX / 4)
         return nl_error_no_memory(err, size);
-    size_t capacity = round_to(nl_pool_round(get_opened_pool(), size != 0 ? size : 1), PAGE);
+    size_t capacity = round_up_to(nl_pool_round(get_opened_pool(), size != 0 ? size : 1), PAGE);
     nl_host_block *b = (nl_host_block *)nl_pool_reuse(&pool, capacity);
-    if (b == NULL && nl_pool_first(&pool, NL_POOL_IDLE) != NULL) {
+    if (b == NULL && nl_pool_first_block(&pool, NL_POOL_IDLE) != NULL) {
         mark_idle_blocks_ready();
         b = (nl_host_block *)nl_pool_reuse(&pool, capacity);
     }
@@ -236,7 +236,7 @@ static int alloc_pages(nl_device *dev, size_t size, nl_host_kind kind, nl_host_b
     b->size = size;
     b->turns++;
     if (kind == NL_HOST_RESULT) {
-        lock_result(b, dev);
+        lock_reused_result(b, dev);
     } else if (nl_hostblock_lock(b, dev, err) < 0) {
         b->kind = NL_HOST_RESULT;
         nl_hostblock_release(b);
@@ -287,7 +287,7 @@ int nl_hostblock_alloc(nl_device *dev, size_t size, nl_host_kind kind, unsigned 
 int nl_hostblock_device_address(const nl_host_block *b, CUdeviceptr *address, nl_error *err) {
     if (b->device == NULL)
         return nl_error_set(err, NL_ERR_VALUE, "this memory is not mapped for a device");
-    if (nl_device_alive(b->device, b->generation, err) < 0)
+    if (nl_device_check_generation(b->device, b->generation, err) < 0)
         return -1;
     *address = (CUdeviceptr)(uintptr_t)b->memory;
     if (b->kind == NL_HOST_MANAGED)
@@ -328,7 +328,7 @@ static void destroy_hostblock(void *thing) {
         if (nl_pool_release(&pool, &b->block, NL_POOL_READY))
             return;
     }
-    nl_pool_leave(&pool, &b->block);
+    nl_pool_subtract_used(&pool, &b->block);
     free_pages(b);
 }
 
@@ -336,12 +336,12 @@ void nl_hostblock_release(nl_host_block *b) {
     if (b == NULL)
         return;
     nl_atomic_sub(&live, 1);
-    if (!nl_device_postpone(&b->later, destroy_hostblock, b))
+    if (!nl_device_postpone_release(&b->later, destroy_hostblock, b))
         destroy_hostblock(b);
 }
 
 /* Records an event of this device after the work that is already submitted to the stream. */
-static int mark_stream(nl_host_block *b, nl_device *dev, CUstream stream, nl_error *err) {
+static int record_stream_event(nl_host_block *b, nl_device *dev, CUstream stream, nl_error *err) {
     if (b->event != NULL &&
         (b->event_device != dev || b->event_generation != nl_atomic_load(&dev->generation)))
         drop_event(b);
@@ -362,13 +362,13 @@ void nl_hostblock_release_after(nl_host_block *b, nl_device *dev, CUstream strea
     nl_error ignored;
     if (b == NULL)
         return;
-    if (mark_stream(b, dev, stream, &ignored) == 0) {
+    if (record_stream_event(b, dev, stream, &ignored) == 0) {
         nl_atomic_sub(&live, 1);
         if (nl_pool_release(get_opened_pool(), &b->block, NL_POOL_IDLE))
             return;
         nl_atomic_add(&live, 1);
     }
-    if (nl_device_bind(dev, &ignored) == 0 && !nl_wait_is_idle(stream)) {
+    if (nl_device_bind(dev, &ignored) == 0 && !nl_wait_until_idle(stream)) {
         nl_atomic_sub(&live, 1);
         return; /* the block is leaked, because a running copy may still read it */
     }

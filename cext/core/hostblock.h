@@ -42,8 +42,8 @@ typedef struct nl_host_block {
 
 /* Sets the maximum number of bytes that may be page-locked for results, which is also the maximum
  * size of unused blocks in the pool. */
-void nl_hostblock_set_limit(size_t bytes);
-size_t nl_hostblock_limit(void);
+void nl_hostblock_set_cache_limit(size_t bytes);
+size_t nl_hostblock_cache_limit(void);
 /* Returns a block of at least `size` bytes. dev must be bound. The memory is not initialized.
  * `flags` are those of cuMemAllocManaged. */
 int nl_hostblock_alloc(nl_device *dev, size_t size, nl_host_kind kind, unsigned flags,
@@ -64,6 +64,6 @@ void nl_hostblock_release_after(nl_host_block *block, nl_device *dev, CUstream s
 void nl_hostblock_trim(size_t keep);
 nl_pool_statistics nl_hostblock_statistics(size_t *locked);
 void nl_hostblock_reset_peak(void);
-size_t nl_hostblock_live(void); /* for leak tests */
+size_t nl_hostblock_live_count(void); /* for leak tests */
 
 #endif

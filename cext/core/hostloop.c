@@ -45,7 +45,7 @@ static NL_THREAD_LOCAL guard *innermost;
 static NL_THREAD_LOCAL nl_fault *last; /* NULL if there was no fault, or if memory ran out */
 static int (*on_raise)(void);
 
-int nl_hostloop_guard(void (*run)(void *), void *argument) {
+int nl_hostloop_run_guarded(void (*run)(void *), void *argument) {
     guard here = {.outer = innermost};
     volatile int status = 0;
     innermost = &here;
@@ -81,10 +81,10 @@ static void describe_fault(nl_fault *f, const nl_host_fault *what) {
                     : what->status == CUDA_ERROR_ASSERT ? NL_FAULT_ASSERT
                                                         : 0;
     nl_fault_init(f, kind, NL_FAULT_HEAD_LINE, "");
-    nl_fault_locate(&f->at, what->file, what->line);
+    nl_fault_set_location(&f->at, what->file, what->line);
     nl_fault_format(f, "%s", what->message);
     if (what->array) {
-        nl_fault_name(&f->element, what->array);
+        nl_fault_set_name(&f->element, what->array);
         f->element.indices = 1;
         f->element.index[0] = what->index;
     }
@@ -270,23 +270,23 @@ static void run_chunks(void *argument) {
         if (c.first >= j->count || c.first < 0)
             break;
         c.count = j->count - c.first < j->chunk ? j->count - c.first : j->chunk;
-        if (nl_hostloop_guard(run_chunk, &c) < 0)
+        if (nl_hostloop_run_guarded(run_chunk, &c) < 0)
             record_failure(j);
     }
     inside--;
 }
 
 /* Ends a loop that was running at the time of a fork, which does not run in the child. */
-static void after_fork(void) {
+static void end_loop_in_child(void) {
     nl_mutex_init(&range_lock);
     inside = 0;
 }
 
-static int run_shared(job *j, int threads) {
+static int run_with_pool_threads(job *j, int threads) {
     unsigned others = (unsigned)threads - 1;
     j->shared = (nl_threads_job){.run = run_chunks, .data = j};
-    nl_thread_on_fork(after_fork);
-    nl_threads_share(&j->shared, others, others);
+    nl_thread_on_fork(end_loop_in_child);
+    nl_threads_offer_job(&j->shared, others, others);
     run_chunks(j);
     nl_threads_close(&j->shared);
     if (!j->failed)
@@ -295,7 +295,7 @@ static int run_shared(job *j, int threads) {
     return -1;
 }
 
-static double read_cost(const uint32_t *place) {
+static double load_iteration_cost(const uint32_t *place) {
     uint32_t bits = nl_atomic_load32_relaxed(place);
     float cost;
     memcpy(&cost, &bits, sizeof cost);
@@ -304,8 +304,8 @@ static double read_cost(const uint32_t *place) {
 
 /* Stores the measured time of an iteration, but at most 5% more than the previous value: the first
  * measurements include cold code and untouched memory. */
-static void store_cost(uint32_t *place, double nanoseconds, long long count) {
-    float cost = (float)(nanoseconds / (double)count), previous = (float)read_cost(place);
+static void store_iteration_cost(uint32_t *place, double nanoseconds, long long count) {
+    float cost = (float)(nanoseconds / (double)count), previous = (float)load_iteration_cost(place);
     uint32_t bits;
     if (previous > 0 && cost > previous * 1.05f)
         cost = previous * 1.05f;
@@ -314,14 +314,14 @@ static void store_cost(uint32_t *place, double nanoseconds, long long count) {
     nl_atomic_store32_relaxed(place, bits);
 }
 
-static int run_alone(const job *j, long long first, long long count, uint32_t *place) {
+static int run_in_calling_thread(const job *j, long long first, long long count, uint32_t *place) {
     chunk c = {.job = j, .first = first, .count = count};
     unsigned long long start = nl_clock_ns();
     inside++;
-    int status = nl_hostloop_guard(run_chunk, &c);
+    int status = nl_hostloop_run_guarded(run_chunk, &c);
     inside--;
     if (status == 0 && count >= SAMPLE)
-        store_cost(place, (double)(nl_clock_ns() - start), count);
+        store_iteration_cost(place, (double)(nl_clock_ns() - start), count);
     return status;
 }
 
@@ -339,24 +339,24 @@ static int run_parallel_loop(nl_host_loop loop, int operands, char *const *data,
     j.strides = strides;
     j.extra = extra;
     int threads = nl_hostloop_threads_get();
-    if (threads > 1 && inside == 0 && read_cost(place) == 0 && count > SAMPLE) {
-        if (run_alone(&j, 0, SAMPLE, place) < 0)
+    if (threads > 1 && inside == 0 && load_iteration_cost(place) == 0 && count > SAMPLE) {
+        if (run_in_calling_thread(&j, 0, SAMPLE, place) < 0)
             return -1;
         j.taken = SAMPLE;
     }
-    double cost = read_cost(place);
+    double cost = load_iteration_cost(place);
     double useful = (double)(count - (long long)j.taken) * cost / WORTH_A_THREAD;
     if (useful < threads)
         threads = (int)useful;
     if (count - (long long)j.taken < threads)
         threads = (int)(count - (long long)j.taken);
     if (threads < 2 || inside > 0)
-        return run_alone(&j, (long long)j.taken, count - (long long)j.taken, place);
+        return run_in_calling_thread(&j, (long long)j.taken, count - (long long)j.taken, place);
     long long chunks = (long long)threads * CHUNKS_PER_THREAD;
     long long grain = cost > 1000 ? 1 : CHUNK;
     j.chunk = (count + chunks - 1) / chunks;
     j.chunk = (j.chunk + grain - 1) / grain * grain;
-    return run_shared(&j, threads);
+    return run_with_pool_threads(&j, threads);
 }
 
 void nl_hostloop_threads_limit(int most) {
@@ -382,7 +382,7 @@ static int print_output(const char *format, va_list arguments) {
 
 const nl_host_ops nl_hostloop_runtime = {
     .abi = NL_HOST_ABI,
-    .guard = nl_hostloop_guard,
+    .guard = nl_hostloop_run_guarded,
     .fault = fault,
     .leave = leave,
     .raise = raise_fault,

@@ -11,7 +11,7 @@ extern const nl_host_ops nl_hostloop_runtime;
 
 /* Calls run(argument). Returns 0, or -1 if host code in that call has faulted; then call
  * nl_hostloop_pop_fault. */
-int nl_hostloop_guard(void (*run)(void *), void *argument);
+int nl_hostloop_run_guarded(void (*run)(void *), void *argument);
 /* Removes and returns the calling thread's last fault. */
 void nl_hostloop_pop_fault(nl_fault *fault);
 /* Sets the function that converts a fault to an exception; compiled code calls it through

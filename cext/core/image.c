@@ -35,7 +35,7 @@ static int is_range_inside(uint64_t offset, uint64_t length, size_t size) {
     return offset <= size && length <= size - offset;
 }
 
-static int elf_is_whole(const char *bytes, size_t size) {
+static int is_elf_complete(const char *bytes, size_t size) {
     elf_header h;
     if (size < sizeof h)
         return 0;
@@ -63,7 +63,7 @@ static int elf_is_whole(const char *bytes, size_t size) {
 
 /* Returns whether a fat binary is complete; it begins with magic, version, size of this header, and
  * size of the remaining bytes. */
-static int fat_binary_is_whole(const char *bytes, size_t size) {
+static int is_fat_binary_complete(const char *bytes, size_t size) {
     uint16_t header_size;
     uint64_t rest;
     if (size < 16)
@@ -75,7 +75,7 @@ static int fat_binary_is_whole(const char *bytes, size_t size) {
 
 /* Returns a position-dependent checksum of all bytes; the same as in numbalite/compilers/image.py.
  */
-static uint64_t checksum(const char *bytes, size_t size) {
+static uint64_t image_checksum(const char *bytes, size_t size) {
     uint64_t word = 0, sum = 0, sums = 0;
     for (; size >= sizeof word; bytes += sizeof word, size -= sizeof word) {
         memcpy(&word, bytes, sizeof word);
@@ -89,13 +89,13 @@ static uint64_t checksum(const char *bytes, size_t size) {
 
 /* Returns whether a simulator image is complete; it consists of magic, size of the object, the
  * object, and its checksum. Loading a damaged object would crash the process. */
-static int simulated_is_whole(const char *bytes, size_t size) {
+static int is_simulator_image_complete(const char *bytes, size_t size) {
     static const char mark[] = "NLSUM001";
     uint64_t rest, sum;
     if (size < 16)
         return 0;
     memcpy(&rest, bytes + 8, sizeof rest);
-    if (!is_range_inside(16, rest, size) || !elf_is_whole(bytes + 16, rest))
+    if (!is_range_inside(16, rest, size) || !is_elf_complete(bytes + 16, rest))
         return 0;
     const char *after = bytes + 16 + rest;
     if (size == 16 + rest)
@@ -103,7 +103,7 @@ static int simulated_is_whole(const char *bytes, size_t size) {
     if (size != 16 + rest + 16 || memcmp(after, mark, 8) != 0)
         return 0;
     memcpy(&sum, after + 8, sizeof sum);
-    return sum == checksum(bytes + 16, rest);
+    return sum == image_checksum(bytes + 16, rest);
 }
 
 int nl_image_check(const void *image, size_t size, nl_error *err) {
@@ -112,11 +112,11 @@ int nl_image_check(const void *image, size_t size, nl_error *err) {
     if (size == 0)
         return nl_error_set(err, NL_ERR_VALUE, "an empty image cannot be loaded");
     if (size >= 4 && memcmp(image, elf, 4) == 0)
-        whole = elf_is_whole(image, size);
+        whole = is_elf_complete(image, size);
     else if (size >= 4 && memcmp(image, fat, 4) == 0)
-        whole = fat_binary_is_whole(image, size);
+        whole = is_fat_binary_complete(image, size);
     else if (size >= 8 && memcmp(image, "NLSIMG01", 8) == 0)
-        whole = simulated_is_whole(image, size);
+        whole = is_simulator_image_complete(image, size);
     else
         /* otherwise the bytes must be PTX text */
         whole = size >= 16 && strnlen(image, size) + 1 >= size;

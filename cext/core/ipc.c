@@ -9,7 +9,7 @@ size_t nl_ipc_live(void) {
     return nl_atomic_load(&live);
 }
 
-static nl_ipc_memory *new_memory(nl_device *dev, nl_error *err) {
+static nl_ipc_memory *new_ipc_memory(nl_device *dev, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return NULL;
     nl_ipc_memory *memory = nl_mem_zalloc(sizeof *memory, err);
@@ -21,7 +21,7 @@ static nl_ipc_memory *new_memory(nl_device *dev, nl_error *err) {
 }
 
 int nl_ipc_alloc(nl_device *dev, size_t size, nl_ipc_memory **out, nl_error *err) {
-    nl_ipc_memory *memory = new_memory(dev, err);
+    nl_ipc_memory *memory = new_ipc_memory(dev, err);
     if (memory == NULL)
         return -1;
     /* size is a multiple of 4, as for all device memory (see nl_pool_round) */
@@ -35,7 +35,7 @@ int nl_ipc_alloc(nl_device *dev, size_t size, nl_ipc_memory **out, nl_error *err
     return 0;
 }
 
-static void explain_opening(nl_error *err) {
+static void explain_open_failure(nl_error *err) {
     if (err->code == CUDA_ERROR_INVALID_CONTEXT)
         nl_error_prefix(
             err,
@@ -47,7 +47,7 @@ static void explain_opening(nl_error *err) {
 
 /* Sets the size from the memory's address to the end of its allocation. If the driver does not
  * return the end, the size is set to a huge value. */
-static int read_size(nl_ipc_memory *memory, nl_error *err) {
+static int read_allocation_size(nl_ipc_memory *memory, nl_error *err) {
     CUdeviceptr base = 0;
     size_t size = 0;
     if (NL_CU(err, MemGetAddressRange, &base, &size, memory->address) == 0)
@@ -60,18 +60,18 @@ static int read_size(nl_ipc_memory *memory, nl_error *err) {
 }
 
 int nl_ipc_open(nl_device *dev, const CUipcMemHandle *handle, nl_ipc_memory **out, nl_error *err) {
-    nl_ipc_memory *memory = new_memory(dev, err);
+    nl_ipc_memory *memory = new_ipc_memory(dev, err);
     if (memory == NULL)
         return -1;
     if (NL_CU(err, IpcOpenMemHandle, &memory->address, *handle,
               CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) < 0) {
-        explain_opening(err);
+        explain_open_failure(err);
         nl_mem_free(memory);
         return -1;
     }
     memory->opened = 1;
     nl_atomic_add(&live, 1);
-    if (read_size(memory, err) < 0) {
+    if (read_allocation_size(memory, err) < 0) {
         nl_ipc_release(memory);
         return -1;
     }
@@ -105,7 +105,7 @@ static void destroy_mapping(void *thing) {
 }
 
 void nl_ipc_release(nl_ipc_memory *memory) {
-    if (memory != NULL && !nl_device_postpone(&memory->later, destroy_mapping, memory))
+    if (memory != NULL && !nl_device_postpone_release(&memory->later, destroy_mapping, memory))
         destroy_mapping(memory);
 }
 

@@ -64,7 +64,7 @@ static int read_cluster(nl_kernel *k, nl_error *err) {
     return 0;
 }
 
-static int read_limits(nl_kernel *k, nl_error *err) {
+static int read_kernel_attributes(nl_kernel *k, nl_error *err) {
     const struct {
         int attribute, *value;
     } limits[] = {
@@ -90,8 +90,8 @@ int nl_kernel_create(nl_module *module, const char *lowered, const char *name, n
     k->name = nl_mem_strdup(name, err);
     k->params = *params;
     if (!k->name || nl_device_bind(module->device, err) < 0 ||
-        nl_module_function(module, lowered, &k->handle, err) < 0 || read_limits(k, err) < 0 ||
-        check_against_driver(k, claimed, err) < 0) {
+        nl_module_function(module, lowered, &k->handle, err) < 0 ||
+        read_kernel_attributes(k, err) < 0 || check_against_driver(k, claimed, err) < 0) {
         /* after a failure, the caller still owns the contents of `params` */
         memset(&k->params, 0, sizeof k->params);
         nl_kernel_destroy(k);
@@ -114,7 +114,7 @@ void nl_kernel_destroy(nl_kernel *k) {
 
 /* Checks that the kernel's device was not reset, and binds the device. */
 static int bind_kernel_device(nl_kernel *k, nl_error *err) {
-    if (nl_device_alive(k->module->device, k->module->generation, err) < 0)
+    if (nl_device_check_generation(k->module->device, k->module->generation, err) < 0)
         return -1;
     return nl_device_bind(k->module->device, err);
 }
@@ -151,20 +151,20 @@ int nl_kernel_allow_shared(nl_kernel *k, int bytes, nl_error *err) {
 
 /* Opts in to `shared` bytes of dynamic shared memory before an occupancy query. Without opt-in, the
  * driver returns 0 blocks for more than 48 KiB, although a launch, which opts in, would succeed. */
-static int opt_in(nl_kernel *k, size_t shared, nl_error *err) {
+static int opt_in_to_shared_memory(nl_kernel *k, size_t shared, nl_error *err) {
     if (shared + (size_t)k->static_shared > (size_t)nl_device_shared_limit(k->module->device))
         return 0; /* in this case the driver's query reports that no block fits */
     return nl_kernel_allow_shared(k, (int)shared, err);
 }
 
 int nl_kernel_occupancy(nl_kernel *k, int block, size_t shared, int *blocks, nl_error *err) {
-    if (bind_kernel_device(k, err) < 0 || opt_in(k, shared, err) < 0)
+    if (bind_kernel_device(k, err) < 0 || opt_in_to_shared_memory(k, shared, err) < 0)
         return -1;
     return NL_CU(err, OccupancyMaxActiveBlocksPerMultiprocessor, blocks, k->handle, block, shared);
 }
 
 int nl_kernel_best_block(nl_kernel *k, size_t shared, int *min_grid, int *block, nl_error *err) {
-    if (bind_kernel_device(k, err) < 0 || opt_in(k, shared, err) < 0)
+    if (bind_kernel_device(k, err) < 0 || opt_in_to_shared_memory(k, shared, err) < 0)
         return -1;
     return NL_CU(err, OccupancyMaxPotentialBlockSize, min_grid, block, k->handle, NULL, shared, 0);
 }

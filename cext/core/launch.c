@@ -31,8 +31,8 @@ static int check_block(const nl_launch *l, const nl_device *dev, const char *nam
     return 0;
 }
 
-static int check_multiple(const nl_launch *l, const unsigned *cluster, const char *name,
-                          nl_error *err) {
+static int check_grid_divisible_by_cluster(const nl_launch *l, const unsigned *cluster,
+                                           const char *name, nl_error *err) {
     for (int i = 0; i < 3; i++) {
         if (cluster[i] && l->grid[i] % cluster[i])
             return nl_error_set(
@@ -55,7 +55,7 @@ static int check_grid(const nl_launch *l, const nl_device *dev, const char *name
                 "%s(): grid dimension %c is %u, more than this device's limit of %d", name, axes[i],
                 l->grid[i], dev->max_grid[i]);
     }
-    return check_multiple(l, l->cluster, name, err);
+    return check_grid_divisible_by_cluster(l, l->cluster, name, err);
 }
 
 int nl_launch_check(const nl_launch *l, const nl_device *dev, const char *name, nl_error *err) {
@@ -135,7 +135,7 @@ static int check_cluster(const nl_launch *l, nl_kernel *k, nl_error *err) {
         NL_CU(err, FuncSetAttribute, k->handle, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
               1) < 0)
         return -1;
-    return check_multiple(l, own, k->name, err);
+    return check_grid_divisible_by_cluster(l, own, k->name, err);
 }
 
 int nl_launch_prepare(const nl_launch *l, nl_kernel *k, nl_error *err) {
@@ -147,7 +147,8 @@ int nl_launch_prepare(const nl_launch *l, nl_kernel *k, nl_error *err) {
 
 /* Cooperative launches and launches with clusters use cuLaunchKernelEx. For drivers older than CUDA
  * 11.6, cooperative launches use cuLaunchCooperativeKernel. */
-static CUresult run_extended(const nl_launch *l, nl_kernel *k, void **values, const char **call) {
+static CUresult launch_with_attributes(const nl_launch *l, nl_kernel *k, void **values,
+                                       const char **call) {
     CUlaunchAttribute attributes[2] = {0};
     CUlaunchConfig config = {
         .gridDimX = l->grid[0],
@@ -189,7 +190,7 @@ int nl_launch_run(const nl_launch *l, nl_kernel *k, void **values, nl_error *err
     if (k->module->stop != NULL)
         nl_stop_record_launch(k->module->stop, k->name, &k->params);
     if (__builtin_expect(l->cooperative || l->cluster[0], 0))
-        status = run_extended(l, k, values, &call);
+        status = launch_with_attributes(l, k, values, &call);
     else
         status = nl_cu.LaunchKernel(k->handle, l->grid[0], l->grid[1], l->grid[2], l->block[0],
                                     l->block[1], l->block[2], l->shared, l->stream, values, NULL);

@@ -45,7 +45,7 @@ int nl_layout_is_f(const nl_layout *layout) {
     return is_contiguous(layout, 0, 1);
 }
 
-unsigned nl_layout_orders(const nl_layout *layout) {
+unsigned nl_layout_contiguous_orders(const nl_layout *layout) {
     int is_c = nl_layout_is_c(layout);
     int is_f = layout->ndim < 2 ? is_c : nl_layout_is_f(layout);
     return (is_c ? NL_LAYOUT_C : 0u) | (is_f ? NL_LAYOUT_F : 0u);
@@ -83,7 +83,7 @@ static int sort_dimensions(const nl_layout *l, int *order) {
 }
 
 /* Sets the strides of a dense block whose axes have the given order, innermost first. */
-static void set_in_order(nl_layout *l, const int *inwards) {
+static void set_dense_strides(nl_layout *l, const int *inwards) {
     int64_t step = l->itemsize;
     for (int i = 0; i < l->ndim; i++) {
         l->strides[inwards[i]] = step;
@@ -91,7 +91,7 @@ static void set_in_order(nl_layout *l, const int *inwards) {
     }
 }
 
-static void insert_item(int *list, int count, int at, int item) {
+static void insert_axis(int *list, int count, int at, int item) {
     memmove(list + at + 1, list + at, (size_t)(count - at) * sizeof *list);
     list[at] = item;
 }
@@ -102,9 +102,9 @@ void nl_layout_set_like(nl_layout *l, const int64_t *strides) {
         int at = count;
         while (at > 0 && llabs(strides[inwards[at - 1]]) > llabs(strides[axis]))
             at--;
-        insert_item(inwards, count++, at, axis);
+        insert_axis(inwards, count++, at, axis);
     }
-    set_in_order(l, inwards);
+    set_dense_strides(l, inwards);
 }
 
 /* Returns 1 if axis `inner` belongs inside axis `outer`, -1 if `outer` belongs inside `inner`, 0 if
@@ -124,7 +124,7 @@ static int is_axis_inside(const nl_layout *l, const int64_t *const *strides, int
     return found;
 }
 
-void nl_layout_set_as(nl_layout *l, const int64_t *const *strides, int count) {
+void nl_layout_set_like_several(nl_layout *l, const int64_t *const *strides, int count) {
     int inwards[NL_MAX_DIMS];
     for (int axis = l->ndim - 1, done = 0; axis >= 0; axis--) {
         int at = done;
@@ -135,9 +135,9 @@ void nl_layout_set_as(nl_layout *l, const int64_t *const *strides, int count) {
             if (side < 0)
                 at = i;
         }
-        insert_item(inwards, done++, at, axis);
+        insert_axis(inwards, done++, at, axis);
     }
-    set_in_order(l, inwards);
+    set_dense_strides(l, inwards);
 }
 
 /* Matches groups of old axes with groups of new axes that have the same number of elements, from
@@ -195,7 +195,7 @@ int nl_layout_broadcast(int ndim, const int64_t *shape, const int64_t *strides, 
     return 1;
 }
 
-void nl_layout_set_k(nl_layout *l) {
+void nl_layout_set_k_order(nl_layout *l) {
     int order[NL_MAX_DIMS], n;
     if (l->ndim == 1) { /* the most frequent case */
         l->strides[0] = l->shape[0] > 1 ? l->itemsize : 0;
@@ -214,7 +214,7 @@ void nl_layout_set_k(nl_layout *l) {
 
 /* Computes the offset of the array's first byte and the offset past its last byte. Returns 0 if
  * there are no elements. */
-static int find_extent(const nl_layout_view *v, int64_t *low, int64_t *high) {
+static int find_byte_extent(const nl_layout_view *v, int64_t *low, int64_t *high) {
     *low = *high = 0;
     for (int i = 0; i < v->ndim; i++) {
         if (v->shape[i] == 0) {
@@ -258,7 +258,7 @@ int nl_layout_overlaps_itself(const nl_layout *l) {
 
 nl_range nl_layout_range(const nl_layout_view *v) {
     int64_t low, high;
-    if (!find_extent(v, &low, &high))
+    if (!find_byte_extent(v, &low, &high))
         return (nl_range){UINT64_MAX, 0};
     return (nl_range){v->address + (uint64_t)low, v->address + (uint64_t)high};
 }
@@ -270,7 +270,7 @@ int nl_layout_same_elements(const nl_layout_view *a, const nl_layout_view *b) {
 }
 
 /* Returns the greatest common divisor of `grid` and all strides, or 0 if all are 0. */
-static uint64_t grid_of(const nl_layout_view *v, uint64_t grid) {
+static uint64_t stride_divisor(const nl_layout_view *v, uint64_t grid) {
     for (int i = 0; i < v->ndim; i++) {
         uint64_t other = v->shape[i] > 1 ? (uint64_t)llabs(v->strides[i]) : 0;
         while (other) {
@@ -288,7 +288,7 @@ static uint64_t grid_of(const nl_layout_view *v, uint64_t grid) {
 int nl_layout_may_overlap(const nl_layout_view *a, const nl_layout_view *b) {
     if (!nl_ranges_overlap(nl_layout_range(a), nl_layout_range(b)))
         return 0;
-    uint64_t grid = grid_of(a, grid_of(b, 0));
+    uint64_t grid = stride_divisor(a, stride_divisor(b, 0));
     if (grid == 0)
         return 1;
     uint64_t ahead = (b->address - a->address) % grid;

@@ -24,19 +24,19 @@ int nl_layout_is_f(const nl_layout *layout);
 /* Returns whether the array is C-contiguous and Fortran-contiguous: the bits NL_LAYOUT_C and
  * NL_LAYOUT_F. */
 enum { NL_LAYOUT_C = 1, NL_LAYOUT_F = 2 };
-unsigned nl_layout_orders(const nl_layout *layout);
+unsigned nl_layout_contiguous_orders(const nl_layout *layout);
 void nl_layout_set_c(nl_layout *layout); /* these functions set the strides from the shape */
 void nl_layout_set_f(nl_layout *layout);
 /* Sets the strides of a dense block whose axes have the order of the current strides. Axes of
  * length 1 have stride 0 in the result. */
-void nl_layout_set_k(nl_layout *layout);
+void nl_layout_set_k_order(nl_layout *layout);
 /* Sets the strides of a dense block whose axes have the order of `strides`. Among axes with equal
  * strides, the last axis is the innermost one. */
 void nl_layout_set_like(nl_layout *layout, const int64_t *strides);
 /* Sets the strides of a dense block whose axes have NumPy's order "K" for `count` arrays of this
  * shape with these strides. An axis with stride 0 stays between its neighbours; where the strides
  * of the arrays disagree, C order is used. */
-void nl_layout_set_as(nl_layout *layout, const int64_t *const *strides, int count);
+void nl_layout_set_like_several(nl_layout *layout, const int64_t *const *strides, int count);
 /* Computes the strides of a view with another shape of the same size, in C order. Returns 0 if no
  * such view exists, so that a copy is needed. */
 int nl_layout_reshape(const nl_layout *from, nl_layout *to);

@@ -29,11 +29,11 @@
     256 /* minimum number of threads of a kernel with tiles of 16 rows and columns \
          * (ufunc.cuh) */
 
-static int64_t magnitude(int64_t value) {
+static int64_t absolute_value(int64_t value) {
     return value < 0 ? -value : value;
 }
 
-nl_divider nl_loop_divider(uint32_t divisor) {
+nl_divider nl_loop_magic_divisor(uint32_t divisor) {
     uint32_t shift = 0;
     while (((uint64_t)1 << shift) < divisor)
         shift++;
@@ -48,7 +48,7 @@ const char *nl_loop_kind_name(nl_loop_kind kind) {
 }
 
 /* Returns the stride of an operand along dimension d of the loop. */
-static int64_t stride_along(const nl_loop_operand *o, int ndim, int d) {
+static int64_t operand_stride(const nl_loop_operand *o, int ndim, int d) {
     int own = d - (ndim - o->ndim);
     return o->by_value || own < 0 || o->shape[own] == 1 ? 0 : o->strides[own];
 }
@@ -59,8 +59,8 @@ static int is_dimension_inside(const nl_loop_operand *operands, int count, int n
                                int inner) {
     int answer = -1;
     for (int i = 0; i < count; i++) {
-        int64_t a = magnitude(stride_along(&operands[i], ndim, outer));
-        int64_t b = magnitude(stride_along(&operands[i], ndim, inner));
+        int64_t a = absolute_value(operand_stride(&operands[i], ndim, outer));
+        int64_t b = absolute_value(operand_stride(&operands[i], ndim, inner));
         if (a == 0 || b == 0)
             continue;
         if (b <= a)
@@ -70,7 +70,7 @@ static int is_dimension_inside(const nl_loop_operand *operands, int count, int n
     return answer;
 }
 
-void nl_loop_order(const nl_loop_operand *operands, int count, int ndim, int *order) {
+void nl_loop_sort_dimensions(const nl_loop_operand *operands, int count, int ndim, int *order) {
     int n = 0; /* number of sorted dimensions: order[ndim - n] and the following ones */
     for (int d = ndim - 1; d >= 0; d--) {
         int place = ndim - n;
@@ -89,8 +89,8 @@ void nl_loop_order(const nl_loop_operand *operands, int count, int ndim, int *or
     }
 }
 
-void nl_loop_dense(int ndim, const int64_t *shape, const int *order, int64_t itemsize,
-                   int64_t *strides) {
+void nl_loop_dense_strides(int ndim, const int64_t *shape, const int *order, int64_t itemsize,
+                           int64_t *strides) {
     int64_t stride = itemsize;
     for (int i = ndim - 1; i >= 0; i--) {
         strides[order[i]] = stride;
@@ -134,7 +134,8 @@ static int padded_count(int dims) {
 
 /* Returns whether the operands' addresses and strides are aligned: to 16 bytes for operands that
  * use vector access, else to the alignment of their elements. */
-static int is_aligned(const nl_loop *l, const nl_loop_operand *operands, int moves_inside) {
+static int are_operands_aligned(const nl_loop *l, const nl_loop_operand *operands,
+                                int moves_inside) {
     for (int i = 0; i < l->operands; i++) {
         int moves = moves_inside && l->strides[i][l->ndim - 1] != 0;
         uint64_t bits = l->address[i];
@@ -181,10 +182,10 @@ static int find_contiguous_dim(const nl_loop *l, const nl_loop_operand *operands
     if (l->shape[inner] < TILE)
         return -1;
     for (int i = 0; i < l->operands; i++) {
-        if (operands[i].by_value || magnitude(l->strides[i][inner]) <= SECTOR)
+        if (operands[i].by_value || absolute_value(l->strides[i][inner]) <= SECTOR)
             continue;
         for (int d = 0; d < inner; d++)
-            if (l->strides[i][d] != 0 && magnitude(l->strides[i][d]) <= SECTOR &&
+            if (l->strides[i][d] != 0 && absolute_value(l->strides[i][d]) <= SECTOR &&
                 l->shape[d] >= TILE)
                 return d;
     }
@@ -192,7 +193,7 @@ static int find_contiguous_dim(const nl_loop *l, const nl_loop_operand *operands
 }
 
 /* Makes dimension d the second innermost and sets the kind to TILED. */
-static void set_tiled(nl_loop *l, const nl_loop_operand *operands, int d) {
+static void make_tiled(nl_loop *l, const nl_loop_operand *operands, int d) {
     int to = l->ndim - 2, after = to - d;
     int64_t kept = l->shape[d];
     memmove(&l->shape[d], &l->shape[d + 1], (size_t)after * sizeof kept);
@@ -210,14 +211,14 @@ static void set_tiled(nl_loop *l, const nl_loop_operand *operands, int d) {
     }
 }
 
-static int has_rows(const nl_loop *l) {
+static int is_row_kind(const nl_loop *l) {
     return l->kind == NL_LOOP_ROWS || l->kind == NL_LOOP_SHIFTED;
 }
 
 /* Chooses the kind for contiguous operands that are not aligned. For elements of 8 bytes, single
  * loads are as fast as wide loads with a shift. For small arrays of 2- and 4-byte elements, single
  * loads are faster and leave more registers to the function. */
-static nl_loop_kind kind_of_unaligned(const nl_loop *l, const nl_loop_operand *operands) {
+static nl_loop_kind choose_unaligned_kind(const nl_loop *l, const nl_loop_operand *operands) {
     int64_t least = ALIGNED, most = 1;
     for (int i = 0; i < l->operands; i++)
         if (!operands[i].by_value) {
@@ -232,23 +233,24 @@ static nl_loop_kind kind_of_unaligned(const nl_loop *l, const nl_loop_operand *o
 }
 
 static void choose_kernel_kind(nl_loop *l, const nl_loop_operand *operands) {
-    int inside = is_innermost_contiguous(l, operands), aligned = is_aligned(l, operands, 0), d;
+    int inside = is_innermost_contiguous(l, operands),
+        aligned = are_operands_aligned(l, operands, 0), d;
     int64_t inner = l->shape[l->ndim - 1];
     l->advance = l->across = 0;
     for (int i = 0; inside && i < l->operands; i++)
         l->advance |= (uint64_t)(l->strides[i][l->ndim - 1] != 0) << i;
     if (inside && aligned &&
         (l->ndim == 1 || (inner >= LONG_ROW && l->count / inner <= INT32_MAX))) {
-        int wide = is_aligned(l, operands, 1);
-        l->kind = !wide          ? kind_of_unaligned(l, operands)
+        int wide = are_operands_aligned(l, operands, 1);
+        l->kind = !wide          ? choose_unaligned_kind(l, operands)
                   : l->ndim == 1 ? NL_LOOP_FLAT
                                  : NL_LOOP_ROWS;
-        l->dims = l->kind == NL_LOOP_FLAT      ? 0
-                  : l->ndim > 1 && has_rows(l) ? padded_count(l->ndim - 1)
-                                               : padded_count(l->ndim);
+        l->dims = l->kind == NL_LOOP_FLAT         ? 0
+                  : l->ndim > 1 && is_row_kind(l) ? padded_count(l->ndim - 1)
+                                                  : padded_count(l->ndim);
     } else if (aligned && (d = find_contiguous_dim(l, operands)) >= 0 &&
                l->count / inner / l->shape[d] <= INT32_MAX) {
-        set_tiled(l, operands, d);
+        make_tiled(l, operands, d);
     } else {
         l->kind = aligned && fits_32_bit_offsets(l) ? NL_LOOP_STRIDED32 : NL_LOOP_STRIDED64;
         l->dims = padded_count(l->ndim);
@@ -275,8 +277,8 @@ static int is_all_contiguous(const nl_loop_operand *operands, int count, int ndi
     return 1;
 }
 
-static void set_contiguous(nl_loop *l, const nl_loop_operand *operands, int ndim,
-                           const int64_t *shape) {
+static void make_contiguous(nl_loop *l, const nl_loop_operand *operands, int ndim,
+                            const int64_t *shape) {
     l->ndim = 1;
     for (int d = 0; d < ndim; d++)
         l->count *= shape[d];
@@ -289,7 +291,7 @@ static void set_contiguous(nl_loop *l, const nl_loop_operand *operands, int ndim
 static void simplify_dimensions(nl_loop *l, const nl_loop_operand *operands, int ndim,
                                 const int64_t *shape) {
     int order[NL_MAX_DIMS];
-    nl_loop_order(operands, l->operands, ndim, order);
+    nl_loop_sort_dimensions(operands, l->operands, ndim, order);
     for (int n = 0; n < ndim; n++) {
         int d = order[n];
         if (shape[d] == 1)
@@ -297,11 +299,11 @@ static void simplify_dimensions(nl_loop *l, const nl_loop_operand *operands, int
         l->shape[l->ndim] = shape[d];
         l->count *= shape[d];
         for (int i = 0; i < l->operands; i++)
-            l->strides[i][l->ndim] = stride_along(&operands[i], ndim, d);
+            l->strides[i][l->ndim] = operand_stride(&operands[i], ndim, d);
         reverse_axis_if_backwards(l, l->ndim++);
     }
     if (l->ndim == 0)
-        set_contiguous(l, operands, 0, shape);
+        make_contiguous(l, operands, 0, shape);
     merge_dimensions(l);
 }
 
@@ -316,7 +318,7 @@ void nl_loop_make(nl_loop *l, const nl_loop_operand *operands, int count, int nd
         l->by_value |= (uint64_t)(operands[i].by_value != 0) << i;
     }
     if (is_all_contiguous(operands, count, ndim, shape))
-        set_contiguous(l, operands, ndim, shape);
+        make_contiguous(l, operands, ndim, shape);
     else
         simplify_dimensions(l, operands, ndim, shape);
     choose_kernel_kind(l, operands);
@@ -324,30 +326,29 @@ void nl_loop_make(nl_loop *l, const nl_loop_operand *operands, int count, int nd
 
 /* Returns the number of dimensions for which the kernel divides indices: all dimensions, or the
  * dimensions outside of rows or tiles. */
-static int outer_dims(const nl_loop *l) {
-    return l->kind == NL_LOOP_TILED ? l->ndim - 2 : has_rows(l) ? l->ndim - 1 : l->ndim;
+static int count_divided_dims(const nl_loop *l) {
+    return l->kind == NL_LOOP_TILED ? l->ndim - 2 : is_row_kind(l) ? l->ndim - 1 : l->ndim;
 }
 
-static int64_t count_pieces(int64_t size, int64_t piece) {
+static int64_t divide_up(int64_t size, int64_t piece) {
     return (size + piece - 1) / piece;
 }
 
 /* counts one more, because the first vector access of a shifted row may begin before the row */
 static int64_t count_row_pieces(const nl_loop *l, int64_t piece) {
     int64_t inner = l->shape[l->ndim - 1];
-    return count_pieces(l->kind == NL_LOOP_SHIFTED ? inner + piece - 1 : inner, piece);
+    return divide_up(l->kind == NL_LOOP_SHIFTED ? inner + piece - 1 : inner, piece);
 }
 
 int64_t nl_loop_threads(const nl_loop *l, int64_t per_thread) {
     int64_t inner = l->shape[l->ndim - 1];
     if (l->kind == NL_LOOP_TILED) {
         int64_t outer = l->shape[l->ndim - 2], tile = per_thread >= 16 ? 64 : 32;
-        return l->count / inner / outer * count_pieces(inner, tile) * count_pieces(outer, tile) *
-               BLOCK;
+        return l->count / inner / outer * divide_up(inner, tile) * divide_up(outer, tile) * BLOCK;
     }
-    if (has_rows(l))
+    if (is_row_kind(l))
         return l->count / inner * count_row_pieces(l, per_thread);
-    return count_pieces(l->count, per_thread);
+    return divide_up(l->count, per_thread);
 }
 
 size_t nl_loop_size(const nl_loop *l) {
@@ -365,10 +366,10 @@ static unsigned char *append_8_bytes(unsigned char *at, const void *value) {
 
 /* Returns the divider for the number of threads of a row; {0, 0} if the total number of threads
  * exceeds 31 bits. */
-static nl_divider row_divider(const nl_loop *l, int64_t per_thread) {
+static nl_divider threads_per_row_divider(const nl_loop *l, int64_t per_thread) {
     if (nl_loop_threads(l, per_thread) > INT32_MAX - BLOCK)
         return (nl_divider){0, 0};
-    return nl_loop_divider((uint32_t)count_row_pieces(l, per_thread));
+    return nl_loop_magic_divisor((uint32_t)count_row_pieces(l, per_thread));
 }
 
 static unsigned char *append_header(const nl_loop *l, int64_t per_thread, unsigned char *at) {
@@ -378,8 +379,8 @@ static unsigned char *append_header(const nl_loop *l, int64_t per_thread, unsign
         at = append_8_bytes(append_8_bytes(append_8_bytes(at, &tiles), &columns), &high);
         return append_8_bytes(append_8_bytes(at, &l->advance), &l->across);
     }
-    if (has_rows(l)) {
-        nl_divider by = row_divider(l, per_thread);
+    if (is_row_kind(l)) {
+        nl_divider by = threads_per_row_divider(l, per_thread);
         return append_8_bytes(
             append_8_bytes(append_8_bytes(append_8_bytes(at, &rows), &columns), &l->advance), &by);
     }
@@ -390,7 +391,7 @@ static unsigned char *append_header(const nl_loop *l, int64_t per_thread, unsign
 void nl_loop_write(const nl_loop *l, int64_t per_thread, unsigned char *block) {
     static const int64_t one = 1, nothing = 0;
     unsigned char *at = block + (size_t)l->operands * NL_LOOP_SLOT;
-    int dims = outer_dims(l), before = l->dims - dims;
+    int dims = count_divided_dims(l), before = l->dims - dims;
     int steps = l->kind == NL_LOOP_TILED ? l->dims + 2 : l->dims;
     for (int i = 0; i < l->operands; i++)
         if (!(l->by_value >> i & 1))
@@ -402,7 +403,8 @@ void nl_loop_write(const nl_loop *l, int64_t per_thread, unsigned char *block) {
         at = append_8_bytes(at, d < before ? &one : &l->shape[d - before]);
     for (int d = 0; d < l->dims; d++) {
         int64_t size = d < before ? 1 : l->shape[d - before];
-        nl_divider by = size <= INT32_MAX ? nl_loop_divider((uint32_t)size) : (nl_divider){0, 0};
+        nl_divider by =
+            size <= INT32_MAX ? nl_loop_magic_divisor((uint32_t)size) : (nl_divider){0, 0};
         at = append_8_bytes(at, &by);
     }
     for (int i = 0; i < l->operands; i++)

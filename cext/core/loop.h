@@ -55,15 +55,15 @@ typedef struct nl_loop {
 typedef struct nl_divider {
     uint32_t magic, shift;
 } nl_divider;
-nl_divider nl_loop_divider(uint32_t divisor); /* 1 to 2^31 */
+nl_divider nl_loop_magic_divisor(uint32_t divisor); /* 1 to 2^31 */
 
 const char *nl_loop_kind_name(nl_loop_kind kind);
 /* Sorts the dimensions of a loop, outermost first, as NumPy does: by the operands' strides, in C
  * order where the operands disagree. */
-void nl_loop_order(const nl_loop_operand *operands, int count, int ndim, int *order);
+void nl_loop_sort_dimensions(const nl_loop_operand *operands, int count, int ndim, int *order);
 /* Computes the strides of a dense array whose dimensions have this order. */
-void nl_loop_dense(int ndim, const int64_t *shape, const int *order, int64_t itemsize,
-                   int64_t *strides);
+void nl_loop_dense_strides(int ndim, const int64_t *shape, const int *order, int64_t itemsize,
+                           int64_t *strides);
 /* Describes the loop of operands that broadcast to shape[ndim], which must not be empty. */
 void nl_loop_make(nl_loop *loop, const nl_loop_operand *operands, int count, int ndim,
                   const int64_t *shape);

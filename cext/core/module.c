@@ -74,39 +74,39 @@ static void destroy_module(void *thing) {
 void nl_module_release(nl_module *module) {
     if (module == NULL || nl_atomic_sub(&module->references, 1) != 1)
         return;
-    if (!nl_device_postpone(&module->later, destroy_module, module))
+    if (!nl_device_postpone_release(&module->later, destroy_module, module))
         destroy_module(module);
 }
 
 /* Adds the symbol's name to the error, because the driver's message does not contain the name. */
-static int name_symbol(const char *lowered, nl_error *err) {
+static int add_symbol_to_error(const char *lowered, nl_error *err) {
     nl_error_prefix(err, "%.200s", lowered);
     return -1;
 }
 
 int nl_module_function(nl_module *module, const char *lowered, CUfunction *out, nl_error *err) {
-    if (nl_device_alive(module->device, module->generation, err) < 0)
+    if (nl_device_check_generation(module->device, module->generation, err) < 0)
         return -1;
     if (nl_device_bind(module->device, err) < 0)
         return -1;
     if (NL_CU(err, ModuleGetFunction, out, module->handle, lowered) == 0)
         return 0;
-    return name_symbol(lowered, err);
+    return add_symbol_to_error(lowered, err);
 }
 
 int nl_module_global(nl_module *module, const char *lowered, CUdeviceptr *address, size_t *size,
                      nl_error *err) {
-    if (nl_device_alive(module->device, module->generation, err) < 0)
+    if (nl_device_check_generation(module->device, module->generation, err) < 0)
         return -1;
     if (nl_device_bind(module->device, err) < 0)
         return -1;
     if (NL_CU(err, ModuleGetGlobal, address, size, module->handle, lowered) == 0)
         return 0;
-    return name_symbol(lowered, err);
+    return add_symbol_to_error(lowered, err);
 }
 
-static int find_record(nl_module *module, const char *lowered, size_t size, CUdeviceptr *address,
-                       nl_error *err) {
+static int find_record_address(nl_module *module, const char *lowered, size_t size,
+                               CUdeviceptr *address, nl_error *err) {
     size_t bytes;
     *address = 0;
     if (*lowered == '\0')
@@ -121,8 +121,8 @@ static int find_record(nl_module *module, const char *lowered, size_t size, CUde
 int nl_module_set_stop(nl_module *module, const char *flag, const char *failure, const char *sites,
                        size_t size, nl_error *err) {
     nl_stop_records records = {.sites = sites, .size = size};
-    if (find_record(module, flag, nl_stop_record_size(), &records.flag, err) < 0 ||
-        find_record(module, failure, nl_stop_failure_size(), &records.failure, err) < 0)
+    if (find_record_address(module, flag, nl_stop_record_size(), &records.flag, err) < 0 ||
+        find_record_address(module, failure, nl_stop_failure_size(), &records.failure, err) < 0)
         return -1;
     return nl_stop_add(module->device, &records, &module->stop, err);
 }

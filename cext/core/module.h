@@ -9,7 +9,7 @@ typedef struct nl_module {
     uint64_t references;
     CUmodule handle;
     nl_device *device;
-    uint64_t generation;  /* generation of the device (see nl_device_alive) */
+    uint64_t generation;  /* generation of the device (see nl_device_check_generation) */
     struct nl_stop *stop; /* record of the module's stoppable kernels (core/stop), or NULL */
     nl_postponed later;
 } nl_module;

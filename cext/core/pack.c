@@ -9,8 +9,8 @@
     for (int64_t i = 0; i < count; ++i, to += to_step, from += from_step) \
     memcpy(to, from, bytes)
 
-static void copy_line(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t count,
-                      int64_t width) {
+static void copy_row(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t count,
+                     int64_t width) {
     switch (width) {
     case 1:
         NL_LINE(1);
@@ -34,16 +34,16 @@ static void copy_line(char *to, int64_t to_step, const char *from, int64_t from_
 
 /* Loops over all axes except the last. If `gather` is set, copies from strided to dense memory,
  * else from dense to strided memory. */
-static void walk_entries(char *dense, char *strided, const nl_axis *axes, int rank, int64_t width,
-                         int gather) {
+static void copy_rows(char *dense, char *strided, const nl_axis *axes, int rank, int64_t width,
+                      int gather) {
     int64_t index[NL_MAX_DIMS] = {0};
     int64_t count = rank > 0 ? axes[rank - 1].count : 1;
     int64_t step = rank > 0 ? axes[rank - 1].from : 0;
     for (;;) {
         if (gather) {
-            copy_line(dense, width, strided, step, count, width);
+            copy_row(dense, width, strided, step, count, width);
         } else {
-            copy_line(strided, step, dense, width, count, width);
+            copy_row(strided, step, dense, width, count, width);
         }
         dense += count * width;
         int i = rank - 2;
@@ -61,10 +61,10 @@ static void walk_entries(char *dense, char *strided, const nl_axis *axes, int ra
 
 void nl_pack_gather(char *dense, const char *strided, const nl_axis *axes, int rank,
                     int64_t width) {
-    walk_entries(dense, (char *)strided, axes, rank, width, 1);
+    copy_rows(dense, (char *)strided, axes, rank, width, 1);
 }
 
 void nl_pack_scatter(char *strided, const char *dense, const nl_axis *axes, int rank,
                      int64_t width) {
-    walk_entries((char *)dense, strided, axes, rank, width, 0);
+    copy_rows((char *)dense, strided, axes, rank, width, 0);
 }

@@ -18,7 +18,7 @@ int nl_params_init(nl_params *params, int count, int total, nl_error *err) {
     return 0;
 }
 
-static int expected_size(const nl_param *p, uint64_t *size) {
+static int parameter_size(const nl_param *p, uint64_t *size) {
     switch (p->kind) {
     case NL_PARAM_SCALAR:
         *size = nl_dtype_size(p->dtype);
@@ -43,7 +43,7 @@ static int check_parameter(const nl_param *p, nl_error *err) {
     int possible = (unsigned)p->dtype < NL_DTYPE_COUNT && (unsigned)p->order <= NL_ORDER_F &&
                    p->ndim >= 0 && p->ndim <= NL_MAX_DIMS && p->itemsize >= 0 &&
                    p->size <= NL_PARAMS_MAX_BYTES && p->align > 0 && p->align <= 1024 &&
-                   (p->align & (p->align - 1)) == 0 && expected_size(p, &size) && size == p->size;
+                   (p->align & (p->align - 1)) == 0 && parameter_size(p, &size) && size == p->size;
     if (p->kind == NL_PARAM_POINTER || p->kind == NL_PARAM_ARRAY)
         possible =
             possible && (p->dtype == NL_OPAQUE || (uint64_t)p->itemsize == nl_dtype_size(p->dtype));
@@ -97,7 +97,7 @@ int nl_params_set(nl_params *params, int index, const nl_param *description, nl_
 /* Converts the offset of each struct member, which is relative to its struct, to an offset in the
  * parameter block. A struct precedes its members in the array, so the struct's own offset is
  * already converted. */
-static int resolve_part_offsets(nl_params *params, nl_error *err) {
+static int resolve_member_offsets(nl_params *params, nl_error *err) {
     for (int i = 0; i < params->total; i++) {
         nl_param *p = &params->items[i];
         if (i < params->count)
@@ -127,7 +127,7 @@ int nl_params_finish(nl_params *params, nl_error *err) {
                                 NL_PARAMS_MAX_BYTES);
     }
     params->size = (uint32_t)offset;
-    return resolve_part_offsets(params, err);
+    return resolve_member_offsets(params, err);
 }
 
 void nl_params_clear(nl_params *params) {

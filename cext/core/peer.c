@@ -8,8 +8,8 @@
 #include "core/buffer.h"
 #include "core/transfer.h"
 
-int nl_peer_of_stream(CUstream stream, nl_device *first, nl_device *second, nl_device **out,
-                      nl_error *err) {
+int nl_peer_device_of_stream(CUstream stream, nl_device *first, nl_device *second, nl_device **out,
+                             nl_error *err) {
     CUcontext context = NULL;
     if (nl_device_bind(first, err) < 0 || NL_CU(err, StreamGetCtx, stream, &context) < 0)
         return -1;
@@ -22,7 +22,7 @@ int nl_peer_of_stream(CUstream stream, nl_device *first, nl_device *second, nl_d
                         first->ordinal, second->ordinal);
 }
 
-int nl_peer_choose(nl_peer *other, int blocking, nl_error *err) {
+int nl_peer_choose_stream(nl_peer *other, int blocking, nl_error *err) {
     other->stream = NULL;
     other->blocking = blocking;
     other->copy_stream = !blocking;
@@ -55,7 +55,7 @@ static int enable_peer_access(nl_device *dev, nl_device *other) {
            nl_device_enable_peer(dev, other, &ignored) == 0;
 }
 
-static size_t bytes_of(const nl_layout *layout) {
+static size_t layout_bytes(const nl_layout *layout) {
     return (size_t)(nl_layout_count(layout) * layout->itemsize);
 }
 
@@ -63,8 +63,9 @@ static size_t bytes_of(const nl_layout *layout) {
  * `from`. A device that can access the other device's memory copies as within one device, which
  * takes 3 us instead of 8 for small blocks on an H200. Otherwise the driver copies through the
  * host. */
-static int send_packed(const nl_peer *to, const nl_peer *from, const nl_peer *by, nl_error *err) {
-    size_t size = bytes_of(from->layout);
+static int copy_dense_block(const nl_peer *to, const nl_peer *from, const nl_peer *by,
+                            nl_error *err) {
+    size_t size = layout_bytes(from->layout);
     int is_direct = enable_peer_access(by->device, by == to ? from->device : to->device);
     if (nl_device_bind(by->device, err) < 0)
         return -1;
@@ -74,26 +75,26 @@ static int send_packed(const nl_peer *to, const nl_peer *from, const nl_peer *by
                  from->device->context, size, by->stream);
 }
 
-static int copy_on(const nl_peer *to, const nl_peer *from, nl_error *err) {
+static int copy_within_device(const nl_peer *to, const nl_peer *from, nl_error *err) {
     return nl_transfer(to->device, NL_DEVICE_TO_DEVICE, to->address, to->layout, from->address,
                        from->layout, to->stream, 1, err);
 }
 
-static int wait_for(const nl_peer *side, nl_error *err) {
+static int synchronize_peer(const nl_peer *side, nl_error *err) {
     return nl_device_bind(side->device, err) < 0 ? -1 : NL_CU0(err, CtxSynchronize);
 }
 
 /* Ends a copy: makes `waiting` wait for `working` with an event or, if no event can be recorded, on
  * the host. */
 static int wait_after_copy(const nl_peer *waiting, const nl_peer *working, nl_error *err) {
-    return join_streams(waiting, working, err) == 0 ? 0 : wait_for(working, err);
+    return join_streams(waiting, working, err) == 0 ? 0 : synchronize_peer(working, err);
 }
 
 /* Waits for both devices after a failure, so that no memory is reused while work uses it. */
 static int abandon_copy(const nl_peer *to, const nl_peer *from) {
     nl_error ignored;
-    (void)wait_for(from, &ignored);
-    (void)wait_for(to, &ignored);
+    (void)synchronize_peer(from, &ignored);
+    (void)synchronize_peer(to, &ignored);
     return -1;
 }
 
@@ -101,16 +102,17 @@ static int copy_block(const nl_peer *to, const nl_peer *from, const nl_peer *giv
     const nl_peer *by = given == from ? from : to, *other = by == to ? from : to;
     if (!other->copy_stream && join_streams(by, other, err) < 0)
         return -1;
-    if (send_packed(to, from, by, err) < 0)
+    if (copy_dense_block(to, from, by, err) < 0)
         return -1;
     return wait_after_copy(other, by, err);
 }
 
 /* Sets `packed` to a dense block in newly allocated memory. */
-static int open_packed(nl_peer *packed, nl_layout *layout, nl_buffer **buffer, nl_error *err) {
+static int allocate_dense_block(nl_peer *packed, nl_layout *layout, nl_buffer **buffer,
+                                nl_error *err) {
     nl_layout_set_c(layout);
     packed->layout = layout;
-    if (nl_buffer_alloc(packed->device, bytes_of(layout), buffer, err) < 0)
+    if (nl_buffer_alloc(packed->device, layout_bytes(layout), buffer, err) < 0)
         return -1;
     packed->address = (*buffer)->address;
     return nl_buffer_use(*buffer, packed->stream, packed->blocking, err);
@@ -122,18 +124,18 @@ static int copy_packed(const nl_peer *to, const nl_peer *from, const nl_peer *gi
     nl_peer out = *from, in = *to;
     nl_buffer *out_buffer = NULL, *in_buffer = NULL;
     int status = -1;
-    if (open_packed(&out, &out_layout, &out_buffer, err) < 0 ||
-        open_packed(&in, &in_layout, &in_buffer, err) < 0)
+    if (allocate_dense_block(&out, &out_layout, &out_buffer, err) < 0 ||
+        allocate_dense_block(&in, &in_layout, &in_buffer, err) < 0)
         goto done;
     if (given == to && join_streams(from, to, err) < 0)
         goto done;
-    status = copy_on(&out, from, err);
+    status = copy_within_device(&out, from, err);
     if (status == 0)
         status = join_streams(to, from, err);
     if (status == 0)
-        status = send_packed(&in, &out, &in, err);
+        status = copy_dense_block(&in, &out, &in, err);
     if (status == 0)
-        status = copy_on(to, &in, err);
+        status = copy_within_device(to, &in, err);
     if (status == 0)
         status = wait_after_copy(from, to, err);
     if (status < 0)
@@ -145,6 +147,7 @@ done:
 }
 
 int nl_peer_copy(const nl_peer *to, const nl_peer *from, const nl_peer *given, nl_error *err) {
-    unsigned alike = nl_layout_orders(to->layout) & nl_layout_orders(from->layout);
+    unsigned alike =
+        nl_layout_contiguous_orders(to->layout) & nl_layout_contiguous_orders(from->layout);
     return (alike ? copy_block : copy_packed)(to, from, given, err);
 }

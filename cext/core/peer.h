@@ -22,11 +22,11 @@ typedef struct nl_peer {
 
 /* Finds whether a stream belongs to the device `first` or `second`. Returns -1 (NL_ERR_VALUE) if it
  * belongs to neither device. */
-int nl_peer_of_stream(CUstream stream, nl_device *first, nl_device *second, nl_device **out,
-                      nl_error *err);
+int nl_peer_device_of_stream(CUstream stream, nl_device *first, nl_device *second, nl_device **out,
+                             nl_error *err);
 /* Chooses the stream of the other device for a copy that was requested on a stream of one device:
  * the default stream or, for a stream that is not ordered with default streams, its copy_stream. */
-int nl_peer_choose(nl_peer *other, int blocking, nl_error *err);
+int nl_peer_choose_stream(nl_peer *other, int blocking, nl_error *err);
 /* Both layouts must have the same shape and itemsize, and the elements of `to` must not overlap
  * each other. `given` is the side on whose stream the copy was requested, or NULL. */
 int nl_peer_copy(const nl_peer *to, const nl_peer *from, const nl_peer *given, nl_error *err);

@@ -20,7 +20,7 @@ static int is_entry_live(const nl_pinned *b) {
 
 /* Returns a block that is page-locked for this device, else a block that is not page-locked, else
  * NULL. */
-static nl_pinned *find_lock_held(const nl_device *dev) {
+static nl_pinned *find_block_lock_held(const nl_device *dev) {
     nl_pinned *empty = NULL;
     for (int i = 0; i < MAX_BLOCKS; i++) {
         nl_pinned *b = &blocks[i];
@@ -55,7 +55,7 @@ static int fill_entry(nl_device *dev, nl_pinned *b, nl_error *err) {
 }
 
 /* Makes blocks available again that the device has finished using, or whose context was reset. */
-static void recover_lock_held(void) {
+static void recover_blocks_lock_held(void) {
     for (int i = 0; i < MAX_BLOCKS && lent > 0; i++) {
         nl_pinned *b = &blocks[i];
         if (b->lent == NULL ||
@@ -72,8 +72,8 @@ static void recover_lock_held(void) {
 int nl_pinned_acquire(nl_device *dev, nl_pinned **out, nl_error *err) {
     nl_mutex_lock(&lock);
     if (lent > 0)
-        recover_lock_held();
-    nl_pinned *b = find_lock_held(dev);
+        recover_blocks_lock_held();
+    nl_pinned *b = find_block_lock_held(dev);
     if (b != NULL)
         b->taken = 1;
     nl_mutex_unlock(&lock);
@@ -110,7 +110,7 @@ void nl_pinned_release_after(nl_pinned *block, CUstream stream) {
     nl_mutex_unlock(&lock);
 }
 
-static nl_pinned *acquire_idle(void) {
+static nl_pinned *acquire_idle_block(void) {
     nl_mutex_lock(&lock);
     int i = 0;
     while (i < MAX_BLOCKS && (blocks[i].taken || !is_entry_live(&blocks[i])))
@@ -123,7 +123,7 @@ static nl_pinned *acquire_idle(void) {
 
 void nl_pinned_unlock(void) {
     nl_pinned *b;
-    while ((b = acquire_idle()) != NULL) {
+    while ((b = acquire_idle_block()) != NULL) {
         if (nl_device_bind_for_release(b->device, b->generation))
             nl_driver_report(nl_cu.MemHostUnregister(b->host), "cuMemHostUnregister");
         b->device = NULL;
@@ -131,7 +131,7 @@ void nl_pinned_unlock(void) {
     }
 }
 
-int nl_pinned_locked(void) {
+int nl_pinned_count_locked(void) {
     int count = 0;
     nl_mutex_lock(&lock);
     for (int i = 0; i < MAX_BLOCKS; i++)

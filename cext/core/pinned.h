@@ -35,7 +35,7 @@ void nl_pinned_release_after(nl_pinned *block, CUstream stream);
 
 /* Unlocks the pages of all unused blocks. A block is page-locked again at its next use. */
 void nl_pinned_unlock(void);
-int nl_pinned_locked(void);
+int nl_pinned_count_locked(void);
 
 /* These functions copy between strided host memory and a dense host block whose order of axes may
  * differ. */

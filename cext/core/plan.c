@@ -13,7 +13,7 @@
 
 #define MAX_PITCH 0x7fffffff /* CU_DEVICE_ATTRIBUTE_MAX_PITCH of every device */
 
-static int64_t magnitude(int64_t value) {
+static int64_t absolute_value(int64_t value) {
     return value < 0 ? -value : value;
 }
 
@@ -36,7 +36,7 @@ static int collect_axes(nl_plan *p, const nl_layout *to, const nl_layout *from) 
         for (; place > 0; --place) {
             const nl_axis *above = &p->axes[place - 1];
             if (above->to > a.to ||
-                (above->to == a.to && magnitude(above->from) >= magnitude(a.from)))
+                (above->to == a.to && absolute_value(above->from) >= absolute_value(a.from)))
                 break;
             p->axes[place] = *above;
         }
@@ -79,7 +79,7 @@ static int is_valid_pitch(const nl_plan *p, const nl_axis *a) {
 }
 
 /* Returns whether axis `depth` can separate slices of `height` rows in one 3-D driver copy. */
-static int is_slice(const nl_axis *height, const nl_axis *depth) {
+static int can_copy_slices(const nl_axis *height, const nl_axis *depth) {
     return depth->to % height->to == 0 && depth->to / height->to >= height->count &&
            depth->from % height->from == 0 && depth->from / height->from >= height->count;
 }
@@ -100,7 +100,7 @@ static shape_of_copy choose_copy(const nl_plan *p) {
             best = (shape_of_copy){h, -1};
         }
         for (int d = 0; d < p->rank; ++d) {
-            if (d == h || p->axes[d].from <= 0 || !is_slice(&p->axes[h], &p->axes[d]))
+            if (d == h || p->axes[d].from <= 0 || !can_copy_slices(&p->axes[h], &p->axes[d]))
                 continue;
             if (p->axes[h].count * p->axes[d].count > most) {
                 most = p->axes[h].count * p->axes[d].count;
@@ -111,14 +111,14 @@ static shape_of_copy choose_copy(const nl_plan *p) {
     return best;
 }
 
-int64_t nl_plan_bytes(const nl_plan *p) {
+int64_t nl_plan_count_bytes(const nl_plan *p) {
     int64_t bytes = p->width;
     for (int i = 0; i < p->rank; ++i)
         bytes *= p->axes[i].count;
     return bytes;
 }
 
-int64_t nl_plan_copies(const nl_plan *p) {
+int64_t nl_plan_count_copies(const nl_plan *p) {
     shape_of_copy box = choose_copy(p);
     int64_t copies = 1;
     for (int i = 0; i < p->rank; ++i) {
@@ -128,7 +128,7 @@ int64_t nl_plan_copies(const nl_plan *p) {
     return copies;
 }
 
-static int copy_run(const nl_plan *p, CUdeviceptr to, CUdeviceptr from, nl_error *err) {
+static int copy_contiguous(const nl_plan *p, CUdeviceptr to, CUdeviceptr from, nl_error *err) {
     size_t size = (size_t)p->width;
     switch (p->direction) {
     case NL_HOST_TO_DEVICE:
@@ -140,8 +140,8 @@ static int copy_run(const nl_plan *p, CUdeviceptr to, CUdeviceptr from, nl_error
     }
 }
 
-static int copy_box(const nl_plan *p, CUdeviceptr to, CUdeviceptr from, const nl_axis *height,
-                    const nl_axis *depth, nl_error *err) {
+static int copy_3d(const nl_plan *p, CUdeviceptr to, CUdeviceptr from, const nl_axis *height,
+                   const nl_axis *depth, nl_error *err) {
     CUDA_MEMCPY3D copy = {
         .WidthInBytes = (size_t)p->width,
         .Height = (size_t)height->count,
@@ -174,9 +174,9 @@ int nl_plan_copy(const nl_plan *p, nl_error *err) {
     int64_t index[NL_MAX_DIMS] = {0};
     CUdeviceptr to = p->to, from = p->from;
     for (;;) {
-        int status = box.height < 0 ? copy_run(p, to, from, err)
-                                    : copy_box(p, to, from, &p->axes[box.height],
-                                               box.depth < 0 ? NULL : &p->axes[box.depth], err);
+        int status = box.height < 0 ? copy_contiguous(p, to, from, err)
+                                    : copy_3d(p, to, from, &p->axes[box.height],
+                                              box.depth < 0 ? NULL : &p->axes[box.depth], err);
         if (status < 0)
             return -1;
         int i = p->rank - 1;

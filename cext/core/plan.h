@@ -25,8 +25,8 @@ typedef struct nl_plan {
 /* Requires that direction, stream, to and from are set. Returns 0 if there is nothing to copy. */
 int nl_plan_make(nl_plan *plan, const nl_layout *to, const nl_layout *from);
 /* Return the total number of bytes, and the number of driver copies. */
-int64_t nl_plan_bytes(const nl_plan *plan);
-int64_t nl_plan_copies(const nl_plan *plan);
+int64_t nl_plan_count_bytes(const nl_plan *plan);
+int64_t nl_plan_count_copies(const nl_plan *plan);
 /* Submits the copies to the plan's stream. */
 int nl_plan_copy(const nl_plan *plan, nl_error *err);
 

@@ -38,13 +38,13 @@ size_t nl_pool_cached_bytes(void) {
     return nl_atomic_load(&kept);
 }
 
-static nl_block **bucket_of(nl_pool *pool, size_t capacity) {
+static nl_block **find_bucket(nl_pool *pool, size_t capacity) {
     uint64_t mixed = (uint64_t)capacity * 0x9e3779b97f4a7c15u;
     return &pool->buckets[mixed >> 55];
 }
 _Static_assert(NL_POOL_BUCKETS == 1 << (64 - 55), "the hash function returns an index of a bucket");
 
-static void append_lock_held(nl_pool *pool, nl_pool_state state, nl_block *b) {
+static void append_block_lock_held(nl_pool *pool, nl_pool_state state, nl_block *b) {
     nl_pool_list *list = &pool->lists[state];
     b->next = NULL;
     b->prev = list->last;
@@ -55,7 +55,7 @@ static void append_lock_held(nl_pool *pool, nl_pool_state state, nl_block *b) {
     nl_atomic_add(&kept, 1);
     if (state != NL_POOL_READY)
         return;
-    nl_block **bucket = bucket_of(pool, b->capacity);
+    nl_block **bucket = find_bucket(pool, b->capacity);
     b->before = NULL;
     b->after = *bucket;
     if (*bucket)
@@ -63,7 +63,7 @@ static void append_lock_held(nl_pool *pool, nl_pool_state state, nl_block *b) {
     *bucket = b;
 }
 
-static void remove_lock_held(nl_pool *pool, nl_pool_state state, nl_block *b) {
+static void unlink_block_lock_held(nl_pool *pool, nl_pool_state state, nl_block *b) {
     nl_pool_list *list = &pool->lists[state];
     *(b->prev ? &b->prev->next : &list->first) = b->next;
     *(b->next ? &b->next->prev : &list->last) = b->prev;
@@ -72,41 +72,41 @@ static void remove_lock_held(nl_pool *pool, nl_pool_state state, nl_block *b) {
     nl_atomic_sub(&kept, 1);
     if (state != NL_POOL_READY)
         return;
-    *(b->before ? &b->before->after : bucket_of(pool, b->capacity)) = b->after;
+    *(b->before ? &b->before->after : find_bucket(pool, b->capacity)) = b->after;
     if (b->after)
         b->after->before = b->before;
 }
 
-static void count_peak_lock_held(nl_pool *pool) {
+static void update_peak_lock_held(nl_pool *pool) {
     if (pool->used - pool->promised > pool->peak)
         pool->peak = pool->used - pool->promised;
 }
 
-static void count_use_lock_held(nl_pool *pool, size_t capacity) {
+static void add_used_bytes_lock_held(nl_pool *pool, size_t capacity) {
     pool->used += capacity;
-    count_peak_lock_held(pool);
+    update_peak_lock_held(pool);
 }
 
-static int fits_lock_held(const nl_pool *pool, size_t capacity) {
+static int fits_limit_lock_held(const nl_pool *pool, size_t capacity) {
     return capacity <= pool->limit && pool->used <= pool->limit - capacity;
 }
 
 nl_block *nl_pool_reuse(nl_pool *pool, size_t capacity) {
     nl_mutex_lock(&pool->lock);
-    nl_block *b = fits_lock_held(pool, capacity) ? *bucket_of(pool, capacity) : NULL;
+    nl_block *b = fits_limit_lock_held(pool, capacity) ? *find_bucket(pool, capacity) : NULL;
     for (int i = 0; b && b->capacity != capacity; i++)
         b = i < MAX_LOOKED_AT ? b->after : NULL;
     if (b) {
-        remove_lock_held(pool, NL_POOL_READY, b);
-        count_use_lock_held(pool, capacity);
+        unlink_block_lock_held(pool, NL_POOL_READY, b);
+        add_used_bytes_lock_held(pool, capacity);
     }
     nl_mutex_unlock(&pool->lock);
     return b;
 }
 
-int nl_pool_enter(nl_pool *pool, nl_block *b, size_t capacity) {
+int nl_pool_reserve(nl_pool *pool, nl_block *b, size_t capacity) {
     nl_mutex_lock(&pool->lock);
-    int fits = fits_lock_held(pool, capacity);
+    int fits = fits_limit_lock_held(pool, capacity);
     b->capacity = capacity;
     b->epoch = pool->epoch;
     if (fits) {
@@ -123,19 +123,19 @@ void nl_pool_finish_alloc(nl_pool *pool, const nl_block *b, int success) {
         pool->promised -= b->capacity;
         if (!success)
             pool->used -= b->capacity;
-        count_peak_lock_held(pool);
+        update_peak_lock_held(pool);
     }
     nl_mutex_unlock(&pool->lock);
 }
 
-void nl_pool_leave(nl_pool *pool, const nl_block *b) {
+void nl_pool_subtract_used(nl_pool *pool, const nl_block *b) {
     nl_mutex_lock(&pool->lock);
     if (b->epoch == pool->epoch)
         pool->used -= b->capacity;
     nl_mutex_unlock(&pool->lock);
 }
 
-static size_t cached_lock_held(const nl_pool *pool, size_t *blocks) {
+static size_t count_cached_bytes_lock_held(const nl_pool *pool, size_t *blocks) {
     size_t bytes = 0;
     *blocks = 0;
     for (int i = 0; i < NL_POOL_STATES; i++) {
@@ -148,19 +148,19 @@ static size_t cached_lock_held(const nl_pool *pool, size_t *blocks) {
 int nl_pool_release(nl_pool *pool, nl_block *b, nl_pool_state state) {
     size_t blocks;
     nl_mutex_lock(&pool->lock);
-    size_t cached = cached_lock_held(pool, &blocks);
+    size_t cached = count_cached_bytes_lock_held(pool, &blocks);
     int is_cached = b->epoch == pool->epoch && b->capacity <= pool->cache_limit &&
                     cached <= pool->cache_limit - b->capacity && blocks < MAX_BLOCKS;
     if (is_cached) {
         pool->used -= b->capacity;
         b->sequence = ++pool->sequence;
-        append_lock_held(pool, state, b);
+        append_block_lock_held(pool, state, b);
     }
     nl_mutex_unlock(&pool->lock);
     return is_cached;
 }
 
-uint64_t nl_pool_stamp(nl_pool *pool) {
+uint64_t nl_pool_sequence(nl_pool *pool) {
     nl_mutex_lock(&pool->lock);
     uint64_t stamp = pool->sequence;
     nl_mutex_unlock(&pool->lock);
@@ -172,14 +172,14 @@ void nl_pool_mark_ready(nl_pool *pool, nl_pool_state state, uint64_t stamp) {
     for (int i = NL_POOL_READY + 1; i <= (int)state; i++) {
         nl_block *b;
         while ((b = pool->lists[i].first) && b->sequence <= stamp) {
-            remove_lock_held(pool, (nl_pool_state)i, b);
-            append_lock_held(pool, NL_POOL_READY, b);
+            unlink_block_lock_held(pool, (nl_pool_state)i, b);
+            append_block_lock_held(pool, NL_POOL_READY, b);
         }
     }
     nl_mutex_unlock(&pool->lock);
 }
 
-nl_block *nl_pool_first(nl_pool *pool, nl_pool_state state) {
+nl_block *nl_pool_first_block(nl_pool *pool, nl_pool_state state) {
     nl_mutex_lock(&pool->lock);
     nl_block *b = pool->lists[state].first;
     nl_mutex_unlock(&pool->lock);
@@ -199,7 +199,7 @@ nl_block *nl_pool_evict(nl_pool *pool, size_t keep) {
     nl_mutex_lock(&pool->lock);
     nl_pool_list *ready = &pool->lists[NL_POOL_READY];
     while ((b = ready->first) && (ready->bytes > keep || ready->blocks >= MAX_BLOCKS)) {
-        remove_lock_held(pool, NL_POOL_READY, b);
+        unlink_block_lock_held(pool, NL_POOL_READY, b);
         b->next = out;
         out = b;
     }
@@ -212,7 +212,7 @@ void nl_pool_forget(nl_pool *pool) {
     nl_mutex_lock(&pool->lock);
     for (int i = 0; i < NL_POOL_STATES; i++) {
         while ((b = pool->lists[i].first)) {
-            remove_lock_held(pool, (nl_pool_state)i, b);
+            unlink_block_lock_held(pool, (nl_pool_state)i, b);
             nl_mem_free(b);
         }
     }
@@ -228,10 +228,10 @@ void nl_pool_set_limits(nl_pool *pool, size_t limit, size_t cache_limit) {
     nl_mutex_unlock(&pool->lock);
 }
 
-nl_pool_statistics nl_pool_read(nl_pool *pool) {
+nl_pool_statistics nl_pool_read_statistics(nl_pool *pool) {
     nl_pool_statistics s = {0};
     nl_mutex_lock(&pool->lock);
-    s.cached = cached_lock_held(pool, &s.blocks);
+    s.cached = count_cached_bytes_lock_held(pool, &s.blocks);
     s.used = pool->used;
     s.peak = pool->peak;
     s.limit = pool->limit;

@@ -68,22 +68,22 @@ size_t nl_pool_round(const nl_pool *pool, size_t size);
 nl_block *nl_pool_reuse(nl_pool *pool, size_t capacity);
 /* Counts a block as used, but not in the peak; call this function before the block is allocated.
  * Returns 0, or -1 if the limit would be exceeded. */
-int nl_pool_enter(nl_pool *pool, nl_block *block, size_t capacity);
-/* Call this function after nl_pool_enter and the allocation. */
+int nl_pool_reserve(nl_pool *pool, nl_block *block, size_t capacity);
+/* Call this function after nl_pool_reserve and the allocation. */
 void nl_pool_finish_alloc(nl_pool *pool, const nl_block *block, int success);
 /* Call this function after a used block was freed. */
-void nl_pool_leave(nl_pool *pool, const nl_block *block);
+void nl_pool_subtract_used(nl_pool *pool, const nl_block *block);
 /* Releases a used block to the pool. Returns 0 if the pool is full or the block is from an older
  * epoch; the block then still counts as used. */
 int nl_pool_release(nl_pool *pool, nl_block *block, nl_pool_state state);
 /* Returns the current sequence number, which a later call of nl_pool_mark_ready needs. Call this
  * function before the wait begins. */
-uint64_t nl_pool_stamp(nl_pool *pool);
+uint64_t nl_pool_sequence(nl_pool *pool);
 /* Makes all blocks ready whose sequence number is at most `stamp` and whose state is `state` or a
  * weaker one. */
 void nl_pool_mark_ready(nl_pool *pool, nl_pool_state state, uint64_t stamp);
 /* Returns the oldest block in `state`, or NULL. The block stays in the pool. */
-nl_block *nl_pool_first(nl_pool *pool, nl_pool_state state);
+nl_block *nl_pool_first_block(nl_pool *pool, nl_pool_state state);
 /* Returns whether the blocks in `state` have at least `bytes` bytes in total, or are at least
  * `blocks` in number. */
 int nl_pool_is_crowded(nl_pool *pool, nl_pool_state state, size_t bytes, size_t blocks);
@@ -94,7 +94,7 @@ nl_block *nl_pool_evict(nl_pool *pool, size_t keep);
  * bytes; call this function when the memory itself was lost with the context. */
 void nl_pool_forget(nl_pool *pool);
 void nl_pool_set_limits(nl_pool *pool, size_t limit, size_t cache_limit);
-nl_pool_statistics nl_pool_read(nl_pool *pool);
+nl_pool_statistics nl_pool_read_statistics(nl_pool *pool);
 void nl_pool_reset_peak(nl_pool *pool);
 /* Returns the number of blocks in all pools, for leak tests. */
 size_t nl_pool_cached_bytes(void);

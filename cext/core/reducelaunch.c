@@ -9,18 +9,18 @@ typedef nl_reduce_dims dims;
 
 /* ---- dimensions ---- */
 
-int64_t nl_reducelaunch_product(const dim *d, int count) {
+int64_t nl_reducelaunch_length_product(const dim *d, int count) {
     int64_t n = 1;
     for (int i = 0; i < count; i++)
         n *= d[i].length;
     return n;
 }
 
-int64_t nl_reducelaunch_count(const dims *d) {
-    return nl_reducelaunch_product(d->at, d->count);
+int64_t nl_reducelaunch_count_elements(const dims *d) {
+    return nl_reducelaunch_length_product(d->at, d->count);
 }
 
-void nl_reducelaunch_append(dims *d, dim one) {
+void nl_reducelaunch_append_dim(dims *d, dim one) {
     d->at[d->count++] = one;
 }
 
@@ -32,17 +32,17 @@ void nl_reducelaunch_append_merged(dims *d, dim one) {
         outer->output == one.output * one.length)
         *outer = (dim){outer->length * one.length, one.input, one.where, one.output};
     else
-        nl_reducelaunch_append(d, one);
+        nl_reducelaunch_append_dim(d, one);
 }
 
-dims nl_reducelaunch_merged(const dims *d) {
+dims nl_reducelaunch_merge_dims(const dims *d) {
     dims made = {.count = 0};
     for (int i = 0; i < d->count; i++)
         nl_reducelaunch_append_merged(&made, d->at[i]);
     return made;
 }
 
-int64_t nl_reducelaunch_by_input(const dim *d) {
+int64_t nl_reducelaunch_input_stride_key(const dim *d) {
     return -llabs(d->input);
 }
 
@@ -94,16 +94,18 @@ typedef struct plan_head {
 } plan_head;
 
 /* Returns the size of the initial value in bytes; records may have more than 16 bytes. */
-static size_t number_size(int64_t accumulator) {
+static size_t initial_value_size(int64_t accumulator) {
     return accumulator > 16 ? ((size_t)accumulator + 15) / 16 * 16 : 16;
 }
 
-static size_t plan_size(int64_t accumulator, size_t capacity) {
-    return (number_size(accumulator) + sizeof(plan_head) + capacity * sizeof(dim) + 15) / 16 * 16;
+static size_t step_plan_size(int64_t accumulator, size_t capacity) {
+    return (initial_value_size(accumulator) + sizeof(plan_head) + capacity * sizeof(dim) + 15) /
+           16 * 16;
 }
 
-size_t nl_reducelaunch_storage(int64_t accumulator) {
-    size_t step = plan_size(accumulator, NL_REDUCE_MAX_DIMS), both = 2 * number_size(accumulator);
+size_t nl_reducelaunch_storage_size(int64_t accumulator) {
+    size_t step = step_plan_size(accumulator, NL_REDUCE_MAX_DIMS),
+           both = 2 * initial_value_size(accumulator);
     return NL_REDUCE_MAX_STEPS * (step + both); /* size of the storage for two small plans per
                                                  * step */
 }
@@ -112,11 +114,11 @@ int nl_reducelaunch_write(nl_reduce_plan *plan, const nl_reduce_schedule *s, con
                           const dims *reduced, int64_t accumulator,
                           const nl_reduce_plan_options *o) {
     int wide = kept->count + reduced->count > NL_REDUCE_SMALL_DIMS;
-    size_t initial = number_size(accumulator);
-    size_t size = plan_size(accumulator, wide ? NL_REDUCE_MAX_DIMS : NL_REDUCE_SMALL_DIMS);
+    size_t initial = initial_value_size(accumulator);
+    size_t size = step_plan_size(accumulator, wide ? NL_REDUCE_MAX_DIMS : NL_REDUCE_SMALL_DIMS);
     unsigned char *to = plan->storage + plan->used;
-    plan_head head = {o->results ? o->results : nl_reducelaunch_count(kept),
-                      nl_reducelaunch_count(reduced),
+    plan_head head = {o->results ? o->results : nl_reducelaunch_count_elements(kept),
+                      nl_reducelaunch_count_elements(reduced),
                       s->parts,
                       s->chunk,
                       kept->count,

@@ -38,15 +38,15 @@ static inline int64_t divide_up(int64_t a, int64_t b) {
     return a / b + (a % b != 0);
 }
 
-int64_t nl_reducelaunch_product(const nl_reduce_dim *d, int count);
-int64_t nl_reducelaunch_count(const nl_reduce_dims *d);
-void nl_reducelaunch_append(nl_reduce_dims *d, nl_reduce_dim one);
+int64_t nl_reducelaunch_length_product(const nl_reduce_dim *d, int count);
+int64_t nl_reducelaunch_count_elements(const nl_reduce_dims *d);
+void nl_reducelaunch_append_dim(nl_reduce_dims *d, nl_reduce_dim one);
 /* Appends a dimension, unless its length is 1. Merges it with the previous dimension if the strides
  * permit this. */
 void nl_reducelaunch_append_merged(nl_reduce_dims *d, nl_reduce_dim one);
-nl_reduce_dims nl_reducelaunch_merged(const nl_reduce_dims *d);
-int64_t nl_reducelaunch_by_input(const nl_reduce_dim *d); /* sort key by which the largest stride of
-                                                           * the input is first */
+nl_reduce_dims nl_reducelaunch_merge_dims(const nl_reduce_dims *d);
+int64_t nl_reducelaunch_input_stride_key(const nl_reduce_dim *d); /* sort key by which the largest
+                                                                   * stride of the input is first */
 void nl_reducelaunch_sort(nl_reduce_dims *d, int64_t (*key)(const nl_reduce_dim *)); /* stable */
 
 typedef enum nl_reduce_kind {
@@ -140,7 +140,7 @@ typedef struct nl_reduce_plan_options {
 } nl_reduce_plan_options;
 
 /* Returns the size in bytes of the storage for any plan with accumulators of this size. */
-size_t nl_reducelaunch_storage(int64_t accumulator);
+size_t nl_reducelaunch_storage_size(int64_t accumulator);
 nl_reduce_step *nl_reducelaunch_add_step(nl_reduce_plan *plan, const nl_reduce_schedule *schedule,
                                          nl_reduce_type reads, nl_reduce_type writes, int64_t grid);
 /* Adds a scratch array and returns its slot. */

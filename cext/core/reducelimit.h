@@ -58,7 +58,7 @@ typedef struct nl_reducelimit_entry {
 
 extern nl_reducelimit_entry nl_reducelimit_table[NL_LIMITS];
 
-static inline int64_t nl_reducelimit(enum nl_reducelimit_name name) {
+static inline int64_t nl_reducelimit_value(enum nl_reducelimit_name name) {
     return nl_reducelimit_table[name].value;
 }
 

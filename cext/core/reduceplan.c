@@ -80,11 +80,11 @@ static const dim *last_dimension_of(const dims *d) {
     return &d->at[d->count - 1];
 }
 
-static int64_t length_of_dim(const dim *d) {
+static int64_t dim_length(const dim *d) {
     return d->length;
 }
 
-static int are_multiples(const dim *d, int count, int64_t of) {
+static int are_strides_multiples(const dim *d, int count, int64_t of) {
     for (int i = 0; i < count; i++)
         if (d[i].input % of)
             return 0;
@@ -96,8 +96,8 @@ static int are_multiples(const dim *d, int count, int64_t of) {
  * elements along further dimensions belong to the same access. */
 static int are_aligned(const dims *kept, int kept_count, const dims *reduced, int reduced_count,
                        int64_t address, int64_t of) {
-    return address % of == 0 && are_multiples(kept->at, kept_count, of) &&
-           are_multiples(reduced->at, reduced_count, of);
+    return address % of == 0 && are_strides_multiples(kept->at, kept_count, of) &&
+           are_strides_multiples(reduced->at, reduced_count, of);
 }
 
 /* Returns whether the elements along the last reduced axis are contiguous, and each row is aligned
@@ -111,7 +111,7 @@ static int is_dense(const dims *kept, const dims *reduced, const traits *t) {
 
 /* Returns the number of neighbouring results that a thread can reduce with one access, or 0 if
  * their elements are not neighbours or not aligned. */
-static int width_of(const dims *kept, const dims *reduced, const traits *t) {
+static int vector_width(const dims *kept, const dims *reduced, const traits *t) {
     int64_t size = t->itemsize, width = max64(ACCESS_BYTES / size, 1);
     if (!kept->count || !reduced->count || !t->accumulator ||
         last_dimension_of(kept)->input != size)
@@ -166,7 +166,7 @@ static schedule columns_schedule(int64_t results, int64_t length, int width, int
 
 /* Returns the number of lanes that reduce a row with one access each, or 0 if that is not
  * possible. */
-static int lanes_of_a_row_team(const dims *kept, const dims *reduced, const traits *t) {
+static int lanes_per_row_team(const dims *kept, const dims *reduced, const traits *t) {
     if (reduced->count != 1 || reduced->at[0].input != t->itemsize || t->itemsize > ACCESS_BYTES)
         return 0;
     int64_t bytes = reduced->at[0].length * t->itemsize, lanes = bytes / ACCESS_BYTES;
@@ -177,14 +177,14 @@ static int lanes_of_a_row_team(const dims *kept, const dims *reduced, const trai
 
 /* Returns the number of neighbouring short columns that one thread reduces, or 0 if another
  * schedule is better. */
-static int columns_of_a_stripe(const dims *kept, const dims *reduced, const traits *t,
-                               int64_t results) {
+static int columns_per_stripe(const dims *kept, const dims *reduced, const traits *t,
+                              int64_t results) {
     int64_t rows = reduced->count == 1 ? reduced->at[0].length : 0;
     /* size in bytes; elements of less than 4 bytes count as 4 bytes */
-    int64_t wanted = max64(rows, STRIPE_ROWS) * nl_reducelimit(NL_LIMIT_STRIPE_BYTES);
+    int64_t wanted = max64(rows, STRIPE_ROWS) * nl_reducelimit_value(NL_LIMIT_STRIPE_BYTES);
     if (rows == 0 || rows > LONG_STRIPE_ROWS || results * max64(t->itemsize, 4) < wanted)
         return 0;
-    int width = width_of(kept, reduced, t);
+    int width = vector_width(kept, reduced, t);
     if (rows > STRIPE_ROWS && (width > SMALL_WIDTH || !kept->count ||
                                last_dimension_of(kept)->length * t->itemsize < STRIPE_RUN_BYTES))
         return 0;
@@ -200,7 +200,7 @@ static int narrow_columns_per_thread(const dims *kept, const dims *reduced, cons
     int64_t most = kept->count == 1 ? NARROW_BYTES : NARROW_GROUP_BYTES;
     if (columns * t->itemsize > most || columns > THREADS / 2)
         return 0;
-    int width = width_of(kept, reduced, t);
+    int width = vector_width(kept, reduced, t);
     if (!width || (kept->count > 1 && width * t->itemsize == ACCESS_BYTES))
         return 0;
     return reduced->at[0].length >= 4 * THREADS / (columns / width) ? width : 0;
@@ -209,10 +209,11 @@ static int narrow_columns_per_thread(const dims *kept, const dims *reduced, cons
 static schedule narrow_parts_schedule(int width, const dims *kept, const dims *reduced,
                                       int64_t itemsize) {
     int64_t length = reduced->at[0].length, row = last_dimension_of(kept)->length * itemsize;
-    int64_t groups = nl_reducelaunch_product(kept->at, kept->count - 1);
-    int64_t parts = max64(
-        min64(NARROW_PARTS / groups, length * row / nl_reducelimit(NL_LIMIT_NARROW_PART_BYTES)), 1);
-    if (length * row * groups <= 4 * nl_reducelimit(NL_LIMIT_NARROW_PART_BYTES))
+    int64_t groups = nl_reducelaunch_length_product(kept->at, kept->count - 1);
+    int64_t parts = max64(min64(NARROW_PARTS / groups,
+                                length * row / nl_reducelimit_value(NL_LIMIT_NARROW_PART_BYTES)),
+                          1);
+    if (length * row * groups <= 4 * nl_reducelimit_value(NL_LIMIT_NARROW_PART_BYTES))
         parts = 1;
     int64_t chunk = divide_up(length, parts);
     return (schedule){NL_REDUCE_NARROW,         width, 0,     THREADS, 1,
@@ -254,10 +255,10 @@ static schedule staged_columns_schedule(const dims *kept, const dims *reduced, c
         return none;
     if (item < 8 && rows->input % ACCESS_BYTES == 0 && t->address % ACCESS_BYTES == 0)
         return none;
-    if (groups->length * size < nl_reducelimit(NL_LIMIT_MIN_STAGED_BYTES))
+    if (groups->length * size < nl_reducelimit_value(NL_LIMIT_MIN_STAGED_BYTES))
         return none;
-    int64_t together =
-        max64(1, min64(STAGED_TILE / size, groups->length / nl_reducelimit(NL_LIMIT_BUSY_BLOCKS)));
+    int64_t together = max64(
+        1, min64(STAGED_TILE / size, groups->length / nl_reducelimit_value(NL_LIMIT_BUSY_BLOCKS)));
     if (kept->count == 1 && together > THREADS)
         together -= together % THREADS; /* the number of rows is rounded such that all threads
                                          * reduce equally many rows */
@@ -268,7 +269,7 @@ static schedule staged_columns_schedule(const dims *kept, const dims *reduced, c
 /* ---- schedules for rows ---- */
 
 /* Returns the number of lanes for a row of `length` elements, with accesses of `width` elements. */
-static int lanes_for(int64_t length, int64_t width, int64_t accumulator) {
+static int lanes_per_row(int64_t length, int64_t width, int64_t accumulator) {
     int64_t pieces = width > 1 && accumulator < 16 ? LANE_PIECES : MAX_LANE_PIECES;
     int lanes = MIN_LANES;
     while (lanes < WARP && lanes * pieces * width < length)
@@ -279,17 +280,17 @@ static int lanes_for(int64_t length, int64_t width, int64_t accumulator) {
 /* Returns the number of elements of a part, if a result has `elements` elements. The number of
  * parts is chosen such that the device is busy. With more elements, first the parts become larger,
  * because the end of each part costs time, and then their number increases. */
-static int64_t part_length(int64_t elements, int64_t itemsize, int64_t most_bytes) {
+static int64_t choose_part_length(int64_t elements, int64_t itemsize, int64_t most_bytes) {
     int64_t larger =
-        min64(elements / nl_reducelimit(NL_LIMIT_BUSY_BLOCKS), LARGE_PART_BYTES / itemsize);
-    int64_t least = max64(max64(elements / nl_reducelimit(NL_LIMIT_USUAL_PARTS), larger),
-                          nl_reducelimit(NL_LIMIT_MIN_PART_BYTES) / itemsize);
+        min64(elements / nl_reducelimit_value(NL_LIMIT_BUSY_BLOCKS), LARGE_PART_BYTES / itemsize);
+    int64_t least = max64(max64(elements / nl_reducelimit_value(NL_LIMIT_USUAL_PARTS), larger),
+                          nl_reducelimit_value(NL_LIMIT_MIN_PART_BYTES) / itemsize);
     return max64(1, min64(least, most_bytes / itemsize)); /* the maximum is at least 1, because a
                                                            * record may be larger than a part */
 }
 
 static int64_t max_part_bytes(int any_order) {
-    return any_order ? nl_reducelimit(NL_LIMIT_MAX_PART_BYTES_ANY_ORDER) : MAX_PART_BYTES;
+    return any_order ? nl_reducelimit_value(NL_LIMIT_MAX_PART_BYTES_ANY_ORDER) : MAX_PART_BYTES;
 }
 
 int64_t nl_reduceplan_row_part_length(int64_t rows, int64_t row, int64_t itemsize, int64_t results,
@@ -297,7 +298,7 @@ int64_t nl_reduceplan_row_part_length(int64_t rows, int64_t row, int64_t itemsiz
     int64_t most = max_part_bytes(any_order);
     if (row * itemsize < ROW_BYTES)
         return 0;
-    int64_t first = max64(1, row / part_length(rows * row * results, itemsize, most)),
+    int64_t first = max64(1, row / choose_part_length(rows * row * results, itemsize, most)),
             count = first;
     if (rows * first > MAX_ROW_PARTS)
         return 0;
@@ -315,18 +316,18 @@ static schedule gapped_rows_schedule(const dims *kept, const dims *reduced, cons
                                      int64_t results) {
     schedule none = {.kind = NL_REDUCE_NONE};
     int64_t row = last_dimension_of(reduced)->length,
-            rows = nl_reducelaunch_product(reduced->at, reduced->count - 1);
+            rows = nl_reducelaunch_length_product(reduced->at, reduced->count - 1);
     if (reduced->count < 2 || row < SHORT || t->itemsize > ACCESS_BYTES ||
         rows * row * t->itemsize < GAPPED_BYTES)
         return none;
-    if (row * t->itemsize >= ROW_BYTES && results < nl_reducelimit(NL_LIMIT_BUSY_PARTS))
+    if (row * t->itemsize >= ROW_BYTES && results < nl_reducelimit_value(NL_LIMIT_BUSY_PARTS))
         return none;
     int dense = is_dense(kept, reduced, t);
-    int lanes = lanes_for(row, dense ? ACCESS_BYTES / t->itemsize : 1, t->accumulator);
-    int64_t part = part_length(rows * row * results, t->itemsize,
-                               nl_reducelimit(NL_LIMIT_MAX_PART_BYTES_ANY_ORDER));
+    int lanes = lanes_per_row(row, dense ? ACCESS_BYTES / t->itemsize : 1, t->accumulator);
+    int64_t part = choose_part_length(rows * row * results, t->itemsize,
+                                      nl_reducelimit_value(NL_LIMIT_MAX_PART_BYTES_ANY_ORDER));
     int64_t together =
-        results < nl_reducelimit(NL_LIMIT_BUSY_PARTS) ? max64(1, divide_up(part, row)) : rows;
+        results < nl_reducelimit_value(NL_LIMIT_BUSY_PARTS) ? max64(1, divide_up(part, row)) : rows;
     return (schedule){dense ? NL_REDUCE_GAPPED_PACKED : NL_REDUCE_GAPPED_STEPPED,
                       lanes,
                       0,
@@ -339,19 +340,19 @@ static schedule gapped_rows_schedule(const dims *kept, const dims *reduced, cons
 
 /* Returns whether one warp should reduce a row of `row` bytes. A block is better if there are few
  * rows, or if one pass of all threads of the block reads nearly the whole row. */
-static int is_row_for_a_warp(int64_t row, int64_t results) {
+static int is_row_for_one_warp(int64_t row, int64_t results) {
     if (results >= MANY_ROWS)
         return row <= LONG_ROW_BYTES;
-    if (results < nl_reducelimit(NL_LIMIT_BUSY_PARTS))
+    if (results < nl_reducelimit_value(NL_LIMIT_BUSY_PARTS))
         return row <= ROW_BYTES;
     return row <= MIN_BLOCK_ROW_BYTES ||
            (BLOCK_TURN_BYTES < row && row <= BLOCK_TURN_BYTES + BLOCK_REST_BYTES);
 }
 
 int nl_reduceplan_lanes(int64_t length, int64_t width, int64_t accumulator, int64_t results) {
-    return results < nl_reducelimit(NL_LIMIT_TEAM_ROWS) || length <= 1
+    return results < nl_reducelimit_value(NL_LIMIT_TEAM_ROWS) || length <= 1
                ? WARP
-               : lanes_for(length, width, accumulator);
+               : lanes_per_row(length, width, accumulator);
 }
 
 /* ---- choice of a schedule ---- */
@@ -366,8 +367,9 @@ static schedule serial_schedule(int64_t length, int64_t parts) {
  * such schedule is suitable. */
 static schedule short_axes_schedule(const dims *kept, const dims *reduced, const traits *t,
                                     int64_t results, int64_t length) {
-    int width =
-        results >= nl_reducelimit(NL_LIMIT_TEAM_ROWS) ? lanes_of_a_row_team(kept, reduced, t) : 0;
+    int width = results >= nl_reducelimit_value(NL_LIMIT_TEAM_ROWS)
+                    ? lanes_per_row_team(kept, reduced, t)
+                    : 0;
     if (width)
         return (schedule){NL_REDUCE_TEAMS, width, 0, THREADS, 1, 1, length, 1};
     schedule staged = {.kind = NL_REDUCE_NONE};
@@ -375,7 +377,7 @@ static schedule short_axes_schedule(const dims *kept, const dims *reduced, const
         staged = staged_columns_schedule(kept, reduced, t);
     if (staged.kind)
         return staged;
-    width = columns_of_a_stripe(kept, reduced, t, results);
+    width = columns_per_stripe(kept, reduced, t, results);
     if (width) {
         int ahead = length <= 2 ? 2 : length <= 4 ? 4 : 8;
         return (schedule){NL_REDUCE_STRIPES, width, ahead, THREADS, 1, 1, length, 1};
@@ -405,7 +407,7 @@ static schedule parts_schedule(const dims *kept, const dims *reduced, const trai
     nl_reduce_kind kind = packed ? NL_REDUCE_PACKED : NL_REDUCE_STRIDED;
     if (t->accumulator && !t->masked && t->itemsize <= ACCESS_BYTES && reduced->count > 1) {
         int dense = is_dense(kept, reduced, t);
-        int64_t rows = nl_reducelaunch_product(reduced->at, reduced->count - 1);
+        int64_t rows = nl_reducelaunch_length_product(reduced->at, reduced->count - 1);
         int64_t chunk =
             nl_reduceplan_row_part_length(rows, last_dimension_of(reduced)->length,
                                           dense ? t->itemsize : size, results, t->any_order);
@@ -413,9 +415,9 @@ static schedule parts_schedule(const dims *kept, const dims *reduced, const trai
             return blocks_schedule(dense ? NL_REDUCE_PACKED : NL_REDUCE_STEPPED, length / chunk,
                                    chunk);
     }
-    int64_t least = max64(1, nl_reducelimit(NL_LIMIT_MIN_PART_BYTES) / size);
-    int64_t chunk =
-        max64(part_length(length * results, size, most), divide_up(length * results, MAX_PARTS));
+    int64_t least = max64(1, nl_reducelimit_value(NL_LIMIT_MIN_PART_BYTES) / size);
+    int64_t chunk = max64(choose_part_length(length * results, size, most),
+                          divide_up(length * results, MAX_PARTS));
     chunk = divide_up(chunk, least) * least;
     return blocks_schedule(kind, divide_up(length, chunk), chunk);
 }
@@ -438,20 +440,21 @@ static schedule rows_schedule(const dims *kept, const dims *reduced, const trait
             return one;
         }
     }
-    if (results < nl_reducelimit(NL_LIMIT_BUSY_PARTS) &&
+    if (results < nl_reducelimit_value(NL_LIMIT_BUSY_PARTS) &&
         length * (packed ? t->itemsize : max64(t->itemsize, 4)) >
-            nl_reducelimit(NL_LIMIT_BLOCK_BYTES))
+            nl_reducelimit_value(NL_LIMIT_BLOCK_BYTES))
         return parts_schedule(kept, reduced, t, packed, results, length);
     /* then a warp loads the whole row with one access per lane */
     int is_small = length <= WARP * LANE_PIECES * width;
-    if (!is_small && (results < 64 || !is_row_for_a_warp(length * t->itemsize, results)))
+    if (!is_small && (results < 64 || !is_row_for_one_warp(length * t->itemsize, results)))
         one.team = THREADS / WARP;
     one.width = one.team;
     return one;
 }
 
 schedule nl_reduceplan_schedule(const dims *kept, const dims *reduced, const traits *t) {
-    int64_t results = nl_reducelaunch_count(kept), length = nl_reducelaunch_count(reduced);
+    int64_t results = nl_reducelaunch_count_elements(kept),
+            length = nl_reducelaunch_count_elements(reduced);
     if (t->accumulator && !t->masked) {
         schedule found = short_axes_schedule(kept, reduced, t, results, length);
         if (found.kind)
@@ -460,7 +463,7 @@ schedule nl_reduceplan_schedule(const dims *kept, const dims *reduced, const tra
     int64_t inner = reduced->count ? llabs(last_dimension_of(reduced)->input) : 0;
     if (!reduced->count || (results > 1 && min_stride(kept) < inner) ||
         (results >= WARP && length <= SHORT)) {
-        int width = width_of(kept, reduced, t);
+        int width = vector_width(kept, reduced, t);
         if (width && results >= WARP && !t->masked)
             return columns_schedule(results, length, width, t->itemsize);
         int64_t parts = max64(min64(divide_up(COLUMN_THREADS, results), length / 64), 1);
@@ -469,7 +472,7 @@ schedule nl_reduceplan_schedule(const dims *kept, const dims *reduced, const tra
     return rows_schedule(kept, reduced, t, results, length);
 }
 
-static int is_for_rows(nl_reduce_kind kind) {
+static int is_row_kind(nl_reduce_kind kind) {
     return kind >= NL_REDUCE_PACKED && kind <= NL_REDUCE_GAPPED_STEPPED &&
            kind != NL_REDUCE_SHORT_PACKED && kind != NL_REDUCE_SHORT_STRIDED;
 }
@@ -484,7 +487,7 @@ static schedule last_block_schedule(const schedule *s, int64_t results, const tr
             width /= 2;
         return (schedule){NL_REDUCE_NARROW, width, 0, THREADS, 1, 1, s->parts, 1};
     }
-    if (is_for_rows(s->kind) && results <= THREADS / WARP) {
+    if (is_row_kind(s->kind) && results <= THREADS / WARP) {
         nl_reduce_kind kind =
             t->masked || size > ACCESS_BYTES ? NL_REDUCE_STRIDED : NL_REDUCE_PACKED;
         int team = results == 1 ? THREADS / WARP : 1;
@@ -522,18 +525,19 @@ int64_t nl_reduceplan_grid(const schedule *s, int64_t results) {
 static dims intermediate_dimensions(const dims *kept, const dim *later, int count) {
     dims all = {.count = 0};
     for (int i = 0; i < kept->count; i++)
-        nl_reducelaunch_append(&all,
-                               (dim){kept->at[i].length, kept->at[i].input, kept->at[i].where, 0});
+        nl_reducelaunch_append_dim(
+            &all, (dim){kept->at[i].length, kept->at[i].input, kept->at[i].where, 0});
     for (int i = 0; i < count; i++)
-        nl_reducelaunch_append(&all, (dim){later[i].length, later[i].input, later[i].where, 0});
-    nl_reducelaunch_sort(&all, nl_reducelaunch_by_input);
-    return nl_reducelaunch_merged(&all);
+        nl_reducelaunch_append_dim(&all, (dim){later[i].length, later[i].input, later[i].where, 0});
+    nl_reducelaunch_sort(&all, nl_reducelaunch_input_stride_key);
+    return nl_reducelaunch_merge_dims(&all);
 }
 
 /* Returns whether `inner` is a short reduced axis between the elements of the results (such as the
  * colours of pixels), or the results form short rows. If the first launch does not reduce this
  * axis, its columns are longer. */
-static int is_among(const dims *kept, const dim *inner, int64_t rows, const traits *t) {
+static int is_short_axis_between_results(const dims *kept, const dim *inner, int64_t rows,
+                                         const traits *t) {
     int64_t item = t->itemsize, last = last_dimension_of(kept)->length * item;
     int64_t short_row = last_dimension_of(kept)->input == item ? last : 0;
     if (inner->length * item >= AMONG_BYTES && !(0 < short_row && short_row < AMONG_BYTES))
@@ -549,10 +553,11 @@ static int is_among(const dims *kept, const dim *inner, int64_t rows, const trai
 
 /* Returns whether a separate first launch over the rows of each result is faster: few numbers must
  * remain after it. */
-static int has_rows(const dims *kept, int64_t rows, const dim *inner, int64_t itemsize) {
-    int64_t row = inner->length * itemsize, results = nl_reducelaunch_count(kept);
+static int is_row_launch_faster(const dims *kept, int64_t rows, const dim *inner,
+                                int64_t itemsize) {
+    int64_t row = inner->length * itemsize, results = nl_reducelaunch_count_elements(kept);
     if (inner->input != itemsize || row < AMONG_BYTES ||
-        results * rows < nl_reducelimit(NL_LIMIT_TEAM_ROWS))
+        results * rows < nl_reducelimit_value(NL_LIMIT_TEAM_ROWS))
         return 0;
     if (row * rows <= MAX_UNDIVIDED_BYTES)
         return 1;
@@ -566,19 +571,20 @@ static void divide_reduction(const dims *kept, dims *reduced, dims *later, const
     int last = reduced->count - 1;
     later->count = 0;
     if (last < 1 || !kept->count ||
-        nl_reducelaunch_count(kept) * nl_reducelaunch_count(reduced) * t->itemsize <
-            nl_reducelimit(NL_LIMIT_TWO_LAUNCHES_BYTES))
+        nl_reducelaunch_count_elements(kept) * nl_reducelaunch_count_elements(reduced) *
+                t->itemsize <
+            nl_reducelimit_value(NL_LIMIT_TWO_LAUNCHES_BYTES))
         return;
     dim inner = reduced->at[last];
-    int64_t rows = nl_reducelaunch_product(reduced->at, last);
-    if (is_among(kept, &inner, rows, t)) {
-        nl_reducelaunch_append(later, inner);
+    int64_t rows = nl_reducelaunch_length_product(reduced->at, last);
+    if (is_short_axis_between_results(kept, &inner, rows, t)) {
+        nl_reducelaunch_append_dim(later, inner);
         reduced->count = last;
-    } else if (has_rows(kept, rows, &inner, t->itemsize)) {
+    } else if (is_row_launch_faster(kept, rows, &inner, t->itemsize)) {
         *later = *reduced;
         later->count = last;
         reduced->count = 0;
-        nl_reducelaunch_append(reduced, inner);
+        nl_reducelaunch_append_dim(reduced, inner);
     }
 }
 
@@ -605,7 +611,7 @@ static void plan_one_launch(const reduction *f, const schedule *s, int segmented
     nl_reduce_plan_options o = {
         f->r->initial, f->r->initial_size, 1, 1, segmented, 0, 0, f->r->divisor, 0};
     nl_reduce_step *step = add_step(plan, s, NL_REDUCE_STORED, NL_REDUCE_RESULT, f->cached,
-                                    nl_reducelaunch_count(&f->kept));
+                                    nl_reducelaunch_count_elements(&f->kept));
     step->wide =
         nl_reducelaunch_write(plan, s, &f->kept, &f->reduced, f->r->traits.accumulator, &o);
     nl_reducelaunch_set_slots(step, 5, slots);
@@ -614,19 +620,19 @@ static void plan_one_launch(const reduction *f, const schedule *s, int segmented
 /* Returns the dimensions of the results and of the later axes in the scratch array of a first
  * launch. The elements of the scratch array have `size` bytes; the stride between neighbouring
  * results is `apart` elements. Appends the later axes to `reduced`. */
-static dims scratch_dimensions(const reduction *f, int64_t apart, int64_t size, dims *reduced) {
+static dims make_scratch_dims(const reduction *f, int64_t apart, int64_t size, dims *reduced) {
     dims order = {.count = 0}, kept = {.count = 0};
     int from[NL_REDUCE_MAX_DIMS];
     int64_t steps[NL_REDUCE_MAX_DIMS], step = apart;
     for (int i = 0; i < f->kept.count + f->later.count; i++)
-        nl_reducelaunch_append(&order,
-                               i < f->kept.count ? f->kept.at[i] : f->later.at[i - f->kept.count]);
+        nl_reducelaunch_append_dim(&order, i < f->kept.count ? f->kept.at[i]
+                                                             : f->later.at[i - f->kept.count]);
     /* the sort is stable, because a second launch may depend on the order of `later` */
     for (int i = 0; i < order.count; i++) {
         int j = i;
         for (; f->later.count && j > 0 &&
-               nl_reducelaunch_by_input(&order.at[from[j - 1]]) >
-                   nl_reducelaunch_by_input(&order.at[i]);
+               nl_reducelaunch_input_stride_key(&order.at[from[j - 1]]) >
+                   nl_reducelaunch_input_stride_key(&order.at[i]);
              j--)
             from[j] = from[j - 1];
         from[j] = i;
@@ -640,7 +646,7 @@ static dims scratch_dimensions(const reduction *f, int64_t apart, int64_t size, 
         if (i < f->kept.count)
             nl_reducelaunch_append_merged(&kept, one);
         else
-            nl_reducelaunch_append(reduced, (dim){one.length, one.input, one.where, 0});
+            nl_reducelaunch_append_dim(reduced, (dim){one.length, one.input, one.where, 0});
     }
     return kept;
 }
@@ -653,8 +659,8 @@ static void plan_partial_results(const reduction *f, const schedule *s, const di
                                  const dims *reduced, nl_reduce_plan *plan) {
     const nl_reduce_request *r = f->r;
     const traits *t = &r->traits;
-    int64_t size = t->accumulator, results = nl_reducelaunch_count(&f->kept);
-    int64_t each = nl_reducelaunch_count(&f->later), numbers = results * each;
+    int64_t size = t->accumulator, results = nl_reducelaunch_count_elements(&f->kept);
+    int64_t each = nl_reducelaunch_count_elements(&f->later), numbers = results * each;
     int by_part = s->parts == 1 || s->kind == NL_REDUCE_SERIAL || s->kind == NL_REDUCE_COLUMNS ||
                   s->kind == NL_REDUCE_NARROW;
     uint8_t parts = nl_reducelaunch_add_scratch(plan, NL_REDUCE_NUMBERS, numbers * s->parts),
@@ -663,11 +669,11 @@ static void plan_partial_results(const reduction *f, const schedule *s, const di
         flags = nl_reducelaunch_add_scratch(plan, NL_REDUCE_FLAGS, numbers * s->parts);
     dims of_one = {.count = 0};
     int64_t after = by_part ? numbers : 1;
-    nl_reducelaunch_append(&of_one, (dim){s->parts, after * size, after, 0});
-    dims of_results = scratch_dimensions(f, by_part ? 1 : s->parts, size, &of_one);
+    nl_reducelaunch_append_dim(&of_one, (dim){s->parts, after * size, after, 0});
+    dims of_results = make_scratch_dims(f, by_part ? 1 : s->parts, size, &of_one);
     if (f->later.count) {
-        nl_reducelaunch_sort(&of_one, nl_reducelaunch_by_input);
-        of_one = nl_reducelaunch_merged(&of_one);
+        nl_reducelaunch_sort(&of_one, nl_reducelaunch_input_stride_key);
+        of_one = nl_reducelaunch_merge_dims(&of_one);
     }
     nl_reduce_plan_options first = {NULL, 0, 0, 0, -1, by_part, 0, 1.0, 0},
                            ending = {r->initial, r->initial_size, 1, 1, -1, 0, 0, r->divisor, 0};
@@ -718,24 +724,24 @@ static void read_dimensions(const nl_reduce_request *r, reduction *f) {
     for (int i = 0; i < r->ndim; i++) {
         int64_t where = r->where ? r->where[i] : 0;
         if (r->axes >> i & 1)
-            nl_reducelaunch_append(&reduced, (dim){r->shape[i], r->strides[i], where, 0});
+            nl_reducelaunch_append_dim(&reduced, (dim){r->shape[i], r->strides[i], where, 0});
         /* the segment axis is outermost, so that neighbouring threads have the same segment */
         if (i == r->segmented)
-            nl_reducelaunch_append(&f->kept, (dim){r->segments, 0, 0, r->output[out++]});
+            nl_reducelaunch_append_dim(&f->kept, (dim){r->segments, 0, 0, r->output[out++]});
         else if (!(r->axes >> i & 1))
-            nl_reducelaunch_append(&kept,
-                                   (dim){r->shape[i], r->strides[i], where, r->output[out++]});
+            nl_reducelaunch_append_dim(&kept,
+                                       (dim){r->shape[i], r->strides[i], where, r->output[out++]});
     }
-    f->cached =
-        nl_reducelaunch_count(&kept) * nl_reducelaunch_count(&reduced) * r->traits.itemsize <=
-        nl_reducelimit(NL_LIMIT_CACHED_BYTES);
-    nl_reducelaunch_sort(&kept, nl_reducelaunch_by_input);
-    kept = nl_reducelaunch_merged(&kept);
+    f->cached = nl_reducelaunch_count_elements(&kept) * nl_reducelaunch_count_elements(&reduced) *
+                    r->traits.itemsize <=
+                nl_reducelimit_value(NL_LIMIT_CACHED_BYTES);
+    nl_reducelaunch_sort(&kept, nl_reducelaunch_input_stride_key);
+    kept = nl_reducelaunch_merge_dims(&kept);
     for (int i = 0; i < kept.count; i++)
-        nl_reducelaunch_append(&f->kept, kept.at[i]);
+        nl_reducelaunch_append_dim(&f->kept, kept.at[i]);
     if (r->segmented < 0 && r->reorderable)
-        nl_reducelaunch_sort(&reduced, nl_reducelaunch_by_input);
-    f->reduced = r->segmented < 0 ? nl_reducelaunch_merged(&reduced) : reduced;
+        nl_reducelaunch_sort(&reduced, nl_reducelaunch_input_stride_key);
+    f->reduced = r->segmented < 0 ? nl_reducelaunch_merge_dims(&reduced) : reduced;
 }
 
 void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
@@ -756,7 +762,7 @@ void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
     if (r->reorderable && s.kind == NL_REDUCE_COLUMNS &&
         last_dimension_of(&f.reduced)->length < SHORT_RUN)
         nl_reducelaunch_sort(
-            &f.reduced, length_of_dim); /* the longest contiguous row becomes the last dimension */
+            &f.reduced, dim_length); /* the longest contiguous row becomes the last dimension */
     if (s.parts == 1 && !f.later.count)
         plan_one_launch(&f, &s, -1, plan);
     else

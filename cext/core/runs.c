@@ -40,16 +40,16 @@ void nl_runs_make(nl_runs *r, const nl_layout *of, const int64_t *to) {
         r->axes[r->count++] = (nl_run_axis){1, of->itemsize, of->itemsize};
 }
 
-static int allows_word(const nl_runs *r, int64_t itemsize, uint64_t address, int64_t size) {
+static int can_copy_words(const nl_runs *r, int64_t itemsize, uint64_t address, int64_t size) {
     int fits = address % (uint64_t)size == 0 && r->axes[r->count - 1].length * itemsize % size == 0;
     for (int i = 0; i < r->count - 1; i++)
         fits = fits && r->axes[i].of % size == 0 && r->axes[i].to % size == 0;
     return fits;
 }
 
-int64_t nl_runs_word(const nl_runs *r, int64_t itemsize, uint64_t address, int64_t most) {
+int64_t nl_runs_word_size(const nl_runs *r, int64_t itemsize, uint64_t address, int64_t most) {
     int64_t size = most;
-    while (size > 1 && !allows_word(r, itemsize, address, size))
+    while (size > 1 && !can_copy_words(r, itemsize, address, size))
         size /= 2;
     return size;
 }

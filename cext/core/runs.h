@@ -24,6 +24,6 @@ void nl_runs_make(nl_runs *runs, const nl_layout *of, const int64_t *to);
 /* Returns the largest word size in bytes, at most `most`, that divides the length of a row and to
  * which the addresses of all rows are aligned. `address` is the bitwise OR of the addresses of the
  * source and the target. */
-int64_t nl_runs_word(const nl_runs *runs, int64_t itemsize, uint64_t address, int64_t most);
+int64_t nl_runs_word_size(const nl_runs *runs, int64_t itemsize, uint64_t address, int64_t most);
 
 #endif

@@ -119,7 +119,7 @@ static nl_store store_integer(const nl_scalar *s, nl_dtype dtype, void *bytes) {
     return NL_STORED;
 }
 
-static double as_double(const nl_scalar *s) {
+static double scalar_to_double(const nl_scalar *s) {
     switch (s->kind) {
     case NL_SCALAR_BOOL:
     case NL_SCALAR_INT:
@@ -150,7 +150,7 @@ nl_store nl_scalar_store(const nl_scalar *s, nl_dtype dtype, void *bytes) {
         return store_integer(s, dtype, bytes);
     if (dtype < NL_COMPLEX64 && s->kind == NL_SCALAR_COMPLEX)
         return NL_STORE_TYPE;
-    double value = as_double(s);
+    double value = scalar_to_double(s);
     /* an integer that is too large for a double must not be stored as infinity in a narrower
      * type */
     if (s->kind == NL_SCALAR_BIG && isinf(value))
@@ -178,7 +178,7 @@ nl_store nl_scalar_store(const nl_scalar *s, nl_dtype dtype, void *bytes) {
 
 /* For values outside the range, returns the smallest int64, as the processor does, because C leaves
  * this case undefined. */
-static int64_t integer_of(const nl_scalar *s, int is_unsigned) {
+static int64_t scalar_to_integer(const nl_scalar *s, int is_unsigned) {
     if (s->kind <= NL_SCALAR_UINT)
         return s->integer;
     if (s->real > -0x1p63 && s->real < 0x1p63)
@@ -191,10 +191,10 @@ static int64_t integer_of(const nl_scalar *s, int is_unsigned) {
 void nl_scalar_cast(const nl_scalar *s, nl_dtype dtype, void *bytes) {
     nl_scalar value = *s;
     if (dtype == NL_BOOL) {
-        double real = as_double(s);
+        double real = scalar_to_double(s);
         *(unsigned char *)bytes = real != 0 || isnan(real) || s->imaginary != 0;
     } else if (dtype <= NL_UINT64) {
-        int64_t integer = integer_of(s, dtype >= NL_UINT8);
+        int64_t integer = scalar_to_integer(s, dtype >= NL_UINT8);
         memcpy(bytes, &integer, nl_dtype_size(dtype));
     } else {
         if (dtype < NL_COMPLEX64 && s->kind == NL_SCALAR_COMPLEX)

@@ -59,8 +59,8 @@ static int64_t largest_item_size(const sizes *s) {
     return max64(max64(s->stored, s->loop), s->result);
 }
 
-static int64_t rows_of(const geometry *g) {
-    return nl_reducelaunch_count(&g->kept);
+static int64_t count_rows(const geometry *g) {
+    return nl_reducelaunch_count_elements(&g->kept);
 }
 
 /* ---- several columns as one element ---- */
@@ -87,7 +87,7 @@ static int64_t narrowed_width(int64_t width, int64_t results, int64_t least) {
     return width;
 }
 
-static void set_vec(geometry *g, int64_t vec) {
+static void set_vector_width(geometry *g, int64_t vec) {
     g->vec = (int)vec;
     g->size.stored *= vec;
     g->size.loop *= vec;
@@ -97,7 +97,7 @@ static void set_vec(geometry *g, int64_t vec) {
 /* Merges neighbouring columns to one element. If the array has few columns, each row becomes one
  * element, so that the array becomes 1-D; otherwise an element consists of as many columns as one
  * access reads. */
-static void join_columns(geometry *g) {
+static void merge_columns(geometry *g) {
     dim *inner = g->kept.count ? &g->kept.at[g->kept.count - 1] : NULL;
     if (!inner || inner->input != g->size.stored || inner->output != g->size.result)
         return;
@@ -106,22 +106,22 @@ static void join_columns(geometry *g) {
         g->along.output == count * g->size.result) {
         if (count * most <= VEC_BYTES && are_aligned(count, g)) {
             g->kept.count--;
-            set_vec(g, count);
+            set_vector_width(g, count);
         }
         return;
     }
     if (llabs(g->along.input) <= g->size.stored)
         return;
-    int64_t threads = rows_of(g), least = nl_reducelimit(NL_LIMIT_VEC_THREADS);
+    int64_t threads = count_rows(g), least = nl_reducelimit_value(NL_LIMIT_VEC_THREADS);
     if (g->along.length >= PARTED) {
         threads *= g->along.length / COLUMN_ROWS;
-        least = nl_reducelimit(NL_LIMIT_COLUMN_TILE_THREADS);
+        least = nl_reducelimit_value(NL_LIMIT_COLUMN_TILE_THREADS);
     }
     count = narrowed_width(max64(1, ACCESS_BYTES / most), threads, least);
     if (inner->length % count || !are_aligned(count, g))
         return;
     *inner = (dim){inner->length / count, inner->input * count, 0, inner->output * count};
-    set_vec(g, count);
+    set_vector_width(g, count);
 }
 
 /* ---- choice of a schedule ---- */
@@ -141,16 +141,17 @@ static int is_packed(const geometry *g) {
 }
 
 /* Returns the size in bytes of a row in shared memory (scan_rows in scan.cuh). */
-static int64_t row_in_memory(int64_t length, int64_t itemsize) {
+static int64_t shared_row_bytes(int64_t length, int64_t itemsize) {
     return (length | 1) * itemsize;
 }
 
 /* Returns the number of threads of a block that scans rows in shared memory, or 0 if another
  * schedule is better. */
-static int64_t threads_for_rows(const geometry *g, int64_t rows) {
-    int64_t length = g->along.length, row = row_in_memory(length, g->size.loop);
-    if (length > ROW_LENGTH || rows < max64(nl_reducelimit(NL_LIMIT_SCANNED_ROWS),
-                                            nl_reducelimit(NL_LIMIT_SCANNED_ROWS_EACH) * length))
+static int64_t threads_per_row_block(const geometry *g, int64_t rows) {
+    int64_t length = g->along.length, row = shared_row_bytes(length, g->size.loop);
+    if (length > ROW_LENGTH ||
+        rows < max64(nl_reducelimit_value(NL_LIMIT_SCANNED_ROWS),
+                     nl_reducelimit_value(NL_LIMIT_SCANNED_ROWS_EACH) * length))
         return 0;
     if (row > ROW_BYTES || length * max64(g->size.stored, g->size.result) <= TINY_ROW_BYTES)
         return 0;
@@ -164,8 +165,8 @@ static schedule warps_schedule(const geometry *g, int64_t width) {
     while (g->vec == 1 && runs * width * WARP < g->along.length &&
            runs * width * g->size.loop <= TILE_BYTES / 4)
         runs *= 2;
-    schedule s =
-        single_part_schedule(NL_SCAN_WARPS, nl_reducelimit(NL_LIMIT_TILE_THREADS), g->along.length);
+    schedule s = single_part_schedule(NL_SCAN_WARPS, nl_reducelimit_value(NL_LIMIT_TILE_THREADS),
+                                      g->along.length);
     s.width = (int)width;
     s.ahead = (int)runs;
     return s;
@@ -173,10 +174,10 @@ static schedule warps_schedule(const geometry *g, int64_t width) {
 
 /* Returns whether columns should be scanned in tiles. Groups of tiles wait for each other. Waiting
  * costs no time only if other warps have enough data to copy meanwhile. */
-static int is_for_column_tiles(const geometry *g, int64_t rows) {
+static int should_tile_columns(const geometry *g, int64_t rows) {
     int64_t groups = g->along.length / (COLUMN_ROWS * COLUMN_WARPS * COLUMN_WARPS);
     int64_t bytes = rows * g->along.length * (g->size.stored + g->size.result);
-    return largest_item_size(&g->size) <= nl_reducelimit(NL_LIMIT_COLUMN_TILE_NUMBER) &&
+    return largest_item_size(&g->size) <= nl_reducelimit_value(NL_LIMIT_COLUMN_TILE_NUMBER) &&
            groups * COLUMN_STEP_BYTES <= bytes + COLUMN_START_BYTES;
 }
 
@@ -186,25 +187,25 @@ static int is_for_column_tiles(const geometry *g, int64_t rows) {
 static schedule threads_schedule(const geometry *g, int64_t rows) {
     int64_t length = g->along.length, chunk = COLUMN_ROWS * COLUMN_WARPS;
     int64_t parts = max64(1, min64(divide_up(COLUMN_THREADS, rows), length / (PARTED / 2)));
-    if (parts > 1 && is_for_column_tiles(g, rows))
+    if (parts > 1 && should_tile_columns(g, rows))
         return (schedule){NL_SCAN_COLUMNS,          0,     0, BLOCK_THREADS, 1,
                           divide_up(length, chunk), chunk, 1};
     chunk = divide_up(length, parts);
     return (schedule){NL_SCAN_SERIAL, 0, 0, SERIAL_THREADS, 1, divide_up(length, chunk), chunk, 1};
 }
 
-static int64_t pipeline_tile(void) {
-    return ACCESS_BYTES * nl_reducelimit(NL_LIMIT_PIPELINE_THREADS) * PIPELINE_PIECES;
+static int64_t pipeline_tile_bytes(void) {
+    return ACCESS_BYTES * nl_reducelimit_value(NL_LIMIT_PIPELINE_THREADS) * PIPELINE_PIECES;
 }
 
 /* Returns the number of elements that a pipelined scan copies at a time, or 0 if rows should not be
  * scanned in a pipeline. */
 static int64_t pipelined_piece_length(const geometry *g, int64_t rows) {
-    int64_t pipelines = nl_reducelimit(NL_LIMIT_PIPELINES);
+    int64_t pipelines = nl_reducelimit_value(NL_LIMIT_PIPELINES);
     int64_t item = max64(g->size.stored, g->size.result);
-    int64_t tiles = divide_up(g->along.length * item, pipeline_tile());
+    int64_t tiles = divide_up(g->along.length * item, pipeline_tile_bytes());
     if (!pipelines || tiles < 2 ||
-        tiles * rows < nl_reducelimit(NL_LIMIT_PIPELINE_TURNS) * pipelines)
+        tiles * rows < nl_reducelimit_value(NL_LIMIT_PIPELINE_TURNS) * pipelines)
         return 0;
     if (largest_item_size(&g->size) > (g->vec == 1 ? PIPELINE_NUMBER : ACCESS_BYTES) ||
         !is_packed(g))
@@ -213,7 +214,7 @@ static int64_t pipelined_piece_length(const geometry *g, int64_t rows) {
 }
 
 static schedule pipeline_schedule(const geometry *g, int64_t piece) {
-    int64_t threads = nl_reducelimit(NL_LIMIT_PIPELINE_THREADS),
+    int64_t threads = nl_reducelimit_value(NL_LIMIT_PIPELINE_THREADS),
             chunk = threads * PIPELINE_PIECES * piece;
     return (schedule){NL_SCAN_PIPELINED,
                       (int)piece,
@@ -226,10 +227,10 @@ static schedule pipeline_schedule(const geometry *g, int64_t piece) {
 }
 
 static schedule tiles_schedule(const geometry *g, int64_t width) {
-    int64_t length = g->along.length, most = nl_reducelimit(NL_LIMIT_TILE_THREADS), runs = 1;
+    int64_t length = g->along.length, most = nl_reducelimit_value(NL_LIMIT_TILE_THREADS), runs = 1;
     if (length > most * width)
-        runs = max64(
-            1, min64(nl_reducelimit(NL_LIMIT_TILE_RUNS), TILE_BYTES / (width * g->size.loop)));
+        runs = max64(1, min64(nl_reducelimit_value(NL_LIMIT_TILE_RUNS),
+                              TILE_BYTES / (width * g->size.loop)));
     int64_t threads = min64(most, divide_up(length, WARP * width * runs) * WARP);
     int64_t chunk = threads * width * runs;
     return (schedule){
@@ -237,7 +238,7 @@ static schedule tiles_schedule(const geometry *g, int64_t width) {
 }
 
 /* Returns the number of neighbours along a row that a thread loads at a time. */
-static int64_t width_of(const geometry *g) {
+static int64_t vector_width(const geometry *g) {
     if (g->vec > 1) /* one at a time, because lanes exchange the numbers of an element one by one */
         return max64(1, min64(VEC_ELEMENTS, 2 * VEC_BYTES / largest_item_size(&g->size)));
     int is_wide = ACCESS_BYTES % g->size.stored == 0 && is_packed(g);
@@ -245,16 +246,16 @@ static int64_t width_of(const geometry *g) {
 }
 
 static schedule choose_schedule(const geometry *g) {
-    int64_t rows = rows_of(g), length = g->along.length, step = (int64_t)1 << 62, across;
+    int64_t rows = count_rows(g), length = g->along.length, step = (int64_t)1 << 62, across;
     for (int i = 0; i < g->kept.count; i++)
         if ((across = llabs(g->kept.at[i].input)))
             step = min64(step, across);
     int are_rows = step >= g->along.input && g->along.input > 0 &&
                    g->along.input <= 2 * g->size.stored && g->along.output == g->size.result;
-    int64_t threads = are_rows ? threads_for_rows(g, rows) : 0, width = width_of(g);
+    int64_t threads = are_rows ? threads_per_row_block(g, rows) : 0, width = vector_width(g);
     if (threads)
         return single_part_schedule(NL_SCAN_ROWS, threads, length);
-    if (are_rows && rows >= nl_reducelimit(NL_LIMIT_WARP_ROWS) && length > SHORT &&
+    if (are_rows && rows >= nl_reducelimit_value(NL_LIMIT_WARP_ROWS) && length > SHORT &&
         length <= WARP_LENGTH)
         return warps_schedule(g, width);
     if (length <= SHORT || (rows >= WARP && step < llabs(g->along.input)))
@@ -265,10 +266,10 @@ static schedule choose_schedule(const geometry *g) {
 
 /* ---- launches ---- */
 
-static int64_t grid_of(const schedule *s, int64_t rows) {
+static int64_t grid_size(const schedule *s, int64_t rows) {
     switch (s->kind) {
     case NL_SCAN_PIPELINED:
-        return nl_reducelimit(NL_LIMIT_PIPELINES);
+        return nl_reducelimit_value(NL_LIMIT_PIPELINES);
     case NL_SCAN_COLUMNS:
         return divide_up(rows, WARP) * s->parts;
     case NL_SCAN_TILES:
@@ -280,14 +281,15 @@ static int64_t grid_of(const schedule *s, int64_t rows) {
     }
 }
 
-static int64_t shared_bytes(const schedule *s, const geometry *g) {
+static int64_t shared_memory_bytes(const schedule *s, const geometry *g) {
     if (s->kind == NL_SCAN_PIPELINED)
-        return PIPELINE_STAGES * pipeline_tile();
-    return s->kind == NL_SCAN_ROWS ? s->threads * row_in_memory(g->along.length, g->size.loop) : 0;
+        return PIPELINE_STAGES * pipeline_tile_bytes();
+    return s->kind == NL_SCAN_ROWS ? s->threads * shared_row_bytes(g->along.length, g->size.loop)
+                                   : 0;
 }
 
 /* Returns the number of values that the tiles of all rows publish (lookback.cuh). */
-static int64_t statuses_of(const schedule *s, int64_t rows) {
+static int64_t count_tile_statuses(const schedule *s, int64_t rows) {
     if (s->kind == NL_SCAN_COLUMNS)
         return rows * (s->parts + divide_up(s->parts, COLUMN_WARPS));
     if (s->kind == NL_SCAN_PIPELINED)
@@ -302,7 +304,7 @@ static void add_step(nl_reduce_plan *plan, const schedule *s, const geometry *g,
     dims along = {.count = 1, .at = {g->along}};
     nl_reduce_step *step = nl_reducelaunch_add_step(plan, s, reads, writes, grid);
     step->vec = g->vec;
-    step->shared_bytes = shared_bytes(s, g);
+    step->shared_bytes = shared_memory_bytes(s, g);
     step->wide = nl_reducelaunch_write(plan, s, &g->kept, &along, g->size.loop, o);
     nl_reducelaunch_set_slots(step, 5, slots);
 }
@@ -313,13 +315,13 @@ static const nl_reduce_plan_options of_rows = {NULL, 0, 0, 1, -1, 0, 0, 1.0, 0},
 static void add_scan(nl_reduce_plan *plan, const schedule *s, const geometry *g,
                      nl_reduce_type reads, nl_reduce_type writes, const nl_reduce_plan_options *o,
                      uint8_t source, uint8_t before, uint8_t target) {
-    int64_t rows = rows_of(g);
+    int64_t rows = count_rows(g);
     uint8_t statuses = source;
     if (s->parts > 1 && s->kind != NL_SCAN_SERIAL) {
-        int64_t count = 1 + statuses_of(s, rows) * divide_up(g->size.loop, 4);
+        int64_t count = 1 + count_tile_statuses(s, rows) * divide_up(g->size.loop, 4);
         statuses = nl_reducelaunch_add_scratch(plan, NL_REDUCE_STATUSES, 2 * count);
     }
-    add_step(plan, s, g, reads, writes, grid_of(s, rows), o,
+    add_step(plan, s, g, reads, writes, grid_size(s, rows), o,
              (uint8_t[]){source, before, target, statuses, source});
 }
 
@@ -327,7 +329,7 @@ static void add_scan(nl_reduce_plan *plan, const schedule *s, const geometry *g,
  * value of each part is the sum of the earlier parts. Returns the slot of the array with these
  * start values. */
 static uint8_t add_prefix_of_parts(nl_reduce_plan *plan, const schedule *s, const geometry *g) {
-    int64_t rows = rows_of(g), size = g->size.loop;
+    int64_t rows = count_rows(g), size = g->size.loop;
     uint8_t before = nl_reducelaunch_add_scratch(plan, NL_REDUCE_NUMBERS, rows * s->parts);
     schedule reduce = *s;
     reduce.kind = NL_REDUCE_SERIAL;
@@ -350,10 +352,10 @@ static void read_dimensions(const nl_scan_request *r, geometry *g) {
         if (i == r->axis)
             g->along = one;
         else
-            nl_reducelaunch_append(&g->kept, one);
+            nl_reducelaunch_append_dim(&g->kept, one);
     }
-    nl_reducelaunch_sort(&g->kept, nl_reducelaunch_by_input);
-    g->kept = nl_reducelaunch_merged(&g->kept);
+    nl_reducelaunch_sort(&g->kept, nl_reducelaunch_input_stride_key);
+    g->kept = nl_reducelaunch_merge_dims(&g->kept);
     g->vec = 1;
     g->size = (sizes){r->stored, r->accumulator, r->result};
     g->input = r->input;
@@ -361,7 +363,7 @@ static void read_dimensions(const nl_scan_request *r, geometry *g) {
 }
 
 size_t nl_scanplan_storage(int64_t accumulator) {
-    return nl_reducelaunch_storage(max64(accumulator, VEC_BYTES));
+    return nl_reducelaunch_storage_size(max64(accumulator, VEC_BYTES));
 }
 
 void nl_scanplan_make(const nl_scan_request *r, nl_reduce_plan *plan) {
@@ -370,7 +372,7 @@ void nl_scanplan_make(const nl_scan_request *r, nl_reduce_plan *plan) {
     plan->used = 0;
     read_dimensions(r, &columns);
     g = columns;
-    join_columns(&g);
+    merge_columns(&g);
     schedule s = choose_schedule(&g);
     /* parts consist of single columns */
     if (g.vec > 1 && s.kind == NL_SCAN_SERIAL && s.parts > 1) {

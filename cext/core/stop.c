@@ -62,7 +62,7 @@ static nl_stop *first;
 static nl_fault kept; /* failed assert that was read but not yet reported */
 static int has_kept;
 
-static int open_line_lock_held(nl_device *dev, nl_error *err) {
+static int open_flag_page_lock_held(nl_device *dev, nl_error *err) {
     uint64_t generation = nl_atomic_load(&dev->generation);
     CUstream stream;
     void *memory;
@@ -88,7 +88,7 @@ size_t nl_stop_record_size(void) {
     return sizeof(record);
 }
 
-static int have_failed(void);
+static int has_kernel_failed(void);
 static int pop_failure(nl_fault *fault);
 static int read_failure(const nl_stop *s, nl_fault *fault);
 
@@ -133,7 +133,7 @@ int nl_stop_add(nl_device *dev, const nl_stop_records *records, nl_stop **out, n
     memcpy(s->sites, records->sites, records->size);
     s->sites[records->size] = '\0';
     nl_mutex_lock(&lock);
-    int status = open_line_lock_held(dev, err);
+    int status = open_flag_page_lock_held(dev, err);
     if (status == 0)
         status = write_word_lock_held(s, err);
     if (status == 0) {
@@ -148,7 +148,7 @@ int nl_stop_add(nl_device *dev, const nl_stop_records *records, nl_stop **out, n
     if (s->address)
         nl_wait_set_stopper(stop_kernels);
     if (s->failure)
-        nl_wait_set_failures(have_failed, pop_failure);
+        nl_wait_set_failure_hooks(has_kernel_failed, pop_failure);
     *out = s;
     return 0;
 }
@@ -157,7 +157,7 @@ void nl_stop_remove(nl_stop *s) {
     if (s == NULL)
         return;
     nl_mutex_lock(&lock);
-    if (s->failure && have_failed() && !has_kept)
+    if (s->failure && has_kernel_failed() && !has_kept)
         has_kept = read_failure(s, &kept);
     nl_stop **link = &first;
     while (*link != s)
@@ -223,7 +223,8 @@ static int is_first_on_device(const nl_stop *s) {
 }
 
 /* Returns whether the work is complete before the deadline. */
-static int is_done_by(uint64_t deadline, CUresult (*query)(void *handle), void *handle) {
+static int is_complete_by_deadline(uint64_t deadline, CUresult (*query)(void *handle),
+                                   void *handle) {
     while (query(handle) == CUDA_ERROR_NOT_READY) {
         if (nl_clock_ns() > deadline)
             return 0;
@@ -235,19 +236,20 @@ static int is_done_by(uint64_t deadline, CUresult (*query)(void *handle), void *
 /* Waits for the awaited work, and then for all work of the devices that have such modules: queued
  * kernels must also find the stop flag set. Returns 1 if the awaited work is complete; other
  * kernels may be running at the deadline if they are not stoppable. */
-static int drain_lock_held(const nl_wait_end *how, CUcontext current, uint64_t deadline) {
+static int wait_for_devices_lock_held(const nl_wait_end *how, CUcontext current,
+                                      uint64_t deadline) {
     (void)nl_cu.CtxSetCurrent(current);
-    if (!is_done_by(deadline, how->query, how->handle))
+    if (!is_complete_by_deadline(deadline, how->query, how->handle))
         return 0;
     for (nl_stop *s = first; s != NULL; s = s->next)
         if (is_stop_live(s) && is_first_on_device(s) &&
             nl_cu.CtxSetCurrent(s->device->context) == CUDA_SUCCESS)
-            (void)is_done_by(deadline, how->drain, NULL);
+            (void)is_complete_by_deadline(deadline, how->drain, NULL);
     return 1;
 }
 
 /* Reads the record of each module into `found`, and clears the record on the device. */
-static void read_records_lock_held(void) {
+static void read_stop_records_lock_held(void) {
     const record none = {0};
     for (nl_stop *s = first; s != NULL; s = s->next) {
         s->found = none;
@@ -268,7 +270,7 @@ static void read_records_lock_held(void) {
 
 /* ------------------------------------------------------------------------------------ messages */
 
-static const char *site_of(const nl_stop *s, uint32_t number) {
+static const char *find_site(const nl_stop *s, uint32_t number) {
     const char *site = s->sites;
     for (; number > 0 && site < s->sites + s->size; number--)
         site += strlen(site) + 1;
@@ -279,7 +281,7 @@ static const char *site_of(const nl_stop *s, uint32_t number) {
  * (0,0,0), thread (5,0,0), k.cu:3". */
 static void describe_thread(const nl_stop *s, char *text, size_t size) {
     const record *r = &s->found;
-    const char *site = site_of(s, r->site), *position = strchr(site, '\t');
+    const char *site = find_site(s, r->site), *position = strchr(site, '\t');
     int length = position != NULL ? (int)(position - site) : 0;
     int used = snprintf(text, size, "kernel %.*s", length ? length : (int)sizeof s->kernel,
                         length ? site : s->kernel);
@@ -290,7 +292,7 @@ static void describe_thread(const nl_stop *s, char *text, size_t size) {
              position != NULL && position[1] ? ", " : "", position != NULL ? position + 1 : "");
 }
 
-static void describe_end(const nl_wait_end *how, uint64_t now, char *text, size_t size) {
+static void describe_ended_wait(const nl_wait_end *how, uint64_t now, char *text, size_t size) {
     char thread[400] = "";
     const char *how_long =
         how->is_timeout ? "stopped by the time limit after" : "interrupted after";
@@ -314,12 +316,12 @@ static int stop_kernels(const nl_wait_end *how, char *text, size_t size) {
     nl_mutex_lock(&lock);
     if (first != NULL && nl_cu.CtxGetCurrent(&current) == CUDA_SUCCESS) {
         write_flags_lock_held(1);
-        done = drain_lock_held(how, current, now + PATIENCE_NS);
+        done = wait_for_devices_lock_held(how, current, now + PATIENCE_NS);
         write_flags_lock_held(0);
-        read_records_lock_held();
+        read_stop_records_lock_held();
         (void)nl_cu.CtxSetCurrent(current);
         if (done)
-            describe_end(how, now, text, size);
+            describe_ended_wait(how, now, text, size);
     }
     nl_mutex_unlock(&lock);
     return done;
@@ -327,7 +329,7 @@ static int stop_kernels(const nl_wait_end *how, char *text, size_t size) {
 
 /* ------------------------------------------------------------------------------------ asserts */
 
-static int have_failed(void) {
+static int has_kernel_failed(void) {
     for (int i = 0; i < MAX_DEVICES && nl_device_exists(i); i++) {
         const page *p = lines[i].page;
         if (p != NULL && nl_device_is_ready(i) && *(const volatile uint32_t *)&p->failed)
@@ -336,12 +338,12 @@ static int have_failed(void) {
     return 0;
 }
 
-static void fill_fault(const nl_stop *s, const failure *f, nl_fault *fault) {
+static void fill_assert_fault(const nl_stop *s, const failure *f, nl_fault *fault) {
     nl_fault_init(fault, NL_FAULT_ASSERT, NL_FAULT_HEAD_THREAD, s->kernel);
     fault->at.has_block = fault->at.has_thread = 1;
     memcpy(fault->at.block, f->block, sizeof f->block);
     memcpy(fault->at.thread, f->thread, sizeof f->thread);
-    nl_fault_locate(&fault->at, f->file, (int)f->line);
+    nl_fault_set_location(&fault->at, f->file, (int)f->line);
     nl_fault_format(fault, "assertion `%s` failed", f->text);
 }
 
@@ -362,7 +364,7 @@ static int read_failure(const nl_stop *s, nl_fault *fault) {
         return 0;
     p->failure.text[sizeof p->failure.text - 1] = '\0';
     p->failure.file[sizeof p->failure.file - 1] = '\0';
-    fill_fault(s, &p->failure, fault);
+    fill_assert_fault(s, &p->failure, fault);
     if (nl_cu.MemsetD8Async(s->failure, 0, offsetof(failure, word), stream) == CUDA_SUCCESS &&
         nl_cu.MemsetD8Async(s->failure + texts, 0, sizeof(failure) - texts, stream) == CUDA_SUCCESS)
         (void)nl_cu.StreamSynchronize(stream);
@@ -390,13 +392,13 @@ static int pop_failure_lock_held(nl_fault *fault) {
 
 static int pop_failure(nl_fault *fault) {
     CUcontext current = NULL;
-    if (!have_failed() || nl_mutex_held > 0 || nl_cu.CtxGetCurrent(&current) != CUDA_SUCCESS)
+    if (!has_kernel_failed() || nl_mutex_held > 0 || nl_cu.CtxGetCurrent(&current) != CUDA_SUCCESS)
         return 0;
-    nl_wait_hold();
+    nl_wait_hold_interrupts();
     nl_mutex_lock(&lock);
     int found = pop_failure_lock_held(fault);
     nl_mutex_unlock(&lock);
     (void)nl_cu.CtxSetCurrent(current);
-    nl_wait_release();
+    nl_wait_release_interrupts();
     return found;
 }

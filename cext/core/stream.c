@@ -14,12 +14,12 @@ size_t nl_stream_live_count(void) {
 }
 
 static uint64_t unordered_seen;
-static void set_any_unordered(void) {
+static void mark_unordered_seen(void) {
     nl_atomic_store(&unordered_seen, 1);
     nl_wait_set_has_unordered();
 }
 
-int nl_stream_any_unordered(void) {
+int nl_stream_unordered_seen(void) {
     return nl_atomic_load(&unordered_seen) != 0;
 }
 
@@ -52,12 +52,12 @@ int nl_stream_create(nl_device *dev, unsigned flags, int priority, nl_stream **o
     stream->number = nl_cu.StreamNumber ? nl_cu.StreamNumber(stream->handle) : count;
     stream->order = flags & CU_STREAM_NON_BLOCKING ? UNORDERED : BLOCKING;
     if (stream->order == UNORDERED)
-        set_any_unordered();
+        mark_unordered_seen();
     *out = stream;
     return 0;
 }
 
-int nl_stream_handle_blocking(CUstream handle, int *blocking, nl_error *err) {
+int nl_stream_read_handle_blocking(CUstream handle, int *blocking, nl_error *err) {
     unsigned flags = 0;
     if (handle != NULL && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD &&
         NL_CU(err, StreamGetFlags, handle, &flags) < 0) {
@@ -65,7 +65,7 @@ int nl_stream_handle_blocking(CUstream handle, int *blocking, nl_error *err) {
     }
     *blocking = !(flags & CU_STREAM_NON_BLOCKING);
     if (!*blocking)
-        set_any_unordered();
+        mark_unordered_seen();
     return 0;
 }
 
@@ -80,11 +80,11 @@ int nl_stream_wrap(nl_device *dev, CUstream handle, nl_stream **out, nl_error *e
     return 0;
 }
 
-int nl_stream_blocking(nl_stream *stream, int *blocking, nl_error *err) {
+int nl_stream_read_blocking(nl_stream *stream, int *blocking, nl_error *err) {
     uint64_t order = nl_atomic_load(&stream->order);
     if (order == ORDER_UNKNOWN) {
         if (nl_device_bind(stream->device, err) < 0 ||
-            nl_stream_handle_blocking(stream->handle, blocking, err) < 0)
+            nl_stream_read_handle_blocking(stream->handle, blocking, err) < 0)
             return -1;
         order = *blocking ? BLOCKING : UNORDERED;
         nl_atomic_store(&stream->order, order);
@@ -95,7 +95,7 @@ int nl_stream_blocking(nl_stream *stream, int *blocking, nl_error *err) {
 
 /* Records an event in `before` and makes `after` wait for it. The wait refers to the state of the
  * event at the time of the call, so the next call can record the same event again. */
-int nl_stream_order(nl_device *dev, CUstream after, CUstream before, nl_error *err) {
+int nl_stream_order_after(nl_device *dev, CUstream after, CUstream before, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;
     nl_mutex_lock(&dev->lock);
@@ -120,7 +120,7 @@ int nl_stream_is_captured(nl_device *dev, CUstream handle, int *captured, nl_err
 
 void nl_stream_assume_unordered(nl_stream *stream) {
     nl_atomic_store(&stream->order, UNORDERED);
-    set_any_unordered();
+    mark_unordered_seen();
 }
 
 void nl_stream_retain(nl_stream *stream) {
@@ -139,13 +139,13 @@ static void destroy_stream(void *thing) {
 void nl_stream_release(nl_stream *stream) {
     if (stream == NULL || nl_atomic_sub(&stream->references, 1) != 1)
         return;
-    if (!stream->owned || !nl_device_postpone(&stream->later, destroy_stream, stream))
+    if (!stream->owned || !nl_device_postpone_release(&stream->later, destroy_stream, stream))
         destroy_stream(stream);
 }
 
 /* Wrapped default streams exist again after a reset, so only owned streams are checked. */
 static int bind_stream_device(nl_stream *stream, nl_error *err) {
-    if (stream->owned && nl_device_alive(stream->device, stream->generation, err) < 0)
+    if (stream->owned && nl_device_check_generation(stream->device, stream->generation, err) < 0)
         return -1;
     return nl_device_bind(stream->device, err);
 }

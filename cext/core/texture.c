@@ -19,7 +19,7 @@ static nl_texture *new_texture(nl_device *dev, nl_texture_kind kind, nl_error *e
 
 /* Returns the texture, or frees the struct if the driver call that creates the handle has failed.
  * `status` is the status of that call. */
-static int finish_texture(nl_texture *texture, int status, nl_texture **out) {
+static int finish_or_free_texture(nl_texture *texture, int status, nl_texture **out) {
     if (status < 0)
         nl_mem_free(texture);
     else
@@ -36,7 +36,7 @@ int nl_texture_array(nl_device *dev, const CUDA_ARRAY3D_DESCRIPTOR *shape, nl_te
     int status = NL_CU(err, Array3DCreate, &array, shape);
     texture->handle = (unsigned long long)(uintptr_t)array;
     texture->shape = *shape;
-    return finish_texture(texture, status, out);
+    return finish_or_free_texture(texture, status, out);
 }
 
 int nl_texture_object(nl_device *dev, const CUDA_RESOURCE_DESC *over, const CUDA_TEXTURE_DESC *how,
@@ -44,8 +44,8 @@ int nl_texture_object(nl_device *dev, const CUDA_RESOURCE_DESC *over, const CUDA
     nl_texture *texture = new_texture(dev, NL_TEXTURE_OBJECT, err);
     if (texture == NULL)
         return -1;
-    return finish_texture(texture, NL_CU(err, TexObjectCreate, &texture->handle, over, how, NULL),
-                          out);
+    return finish_or_free_texture(
+        texture, NL_CU(err, TexObjectCreate, &texture->handle, over, how, NULL), out);
 }
 
 int nl_texture_surface(nl_device *dev, nl_texture *array, nl_texture **out, nl_error *err) {
@@ -56,10 +56,11 @@ int nl_texture_surface(nl_device *dev, nl_texture *array, nl_texture **out, nl_e
     memset(&over, 0, sizeof over);
     over.resType = CU_RESOURCE_TYPE_ARRAY;
     over.res.array.hArray = (CUarray)(uintptr_t)array->handle;
-    return finish_texture(texture, NL_CU(err, SurfObjectCreate, &texture->handle, &over), out);
+    return finish_or_free_texture(texture, NL_CU(err, SurfObjectCreate, &texture->handle, &over),
+                                  out);
 }
 
-static size_t at_least_one(size_t extent) {
+static size_t nonzero_extent(size_t extent) {
     return extent ? extent : 1;
 }
 
@@ -68,8 +69,8 @@ int nl_texture_copy(nl_texture *array, CUdeviceptr memory, size_t row_bytes, int
     CUDA_MEMCPY3D copy;
     memset(&copy, 0, sizeof copy);
     copy.WidthInBytes = row_bytes;
-    copy.Height = at_least_one(array->shape.Height);
-    copy.Depth = at_least_one(array->shape.Depth);
+    copy.Height = nonzero_extent(array->shape.Height);
+    copy.Depth = nonzero_extent(array->shape.Depth);
     CUarray handle = (CUarray)(uintptr_t)array->handle;
     if (to_array) {
         copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
@@ -86,13 +87,13 @@ int nl_texture_copy(nl_texture *array, CUdeviceptr memory, size_t row_bytes, int
         copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
         copy.srcArray = handle;
     }
-    if (nl_device_alive(array->device, array->generation, err) < 0 ||
+    if (nl_device_check_generation(array->device, array->generation, err) < 0 ||
         nl_device_synchronize(array->device, err) < 0 || NL_CU(err, Memcpy3DAsync, &copy, NULL) < 0)
         return -1;
-    nl_wait_hold(); /* no interrupts, because the device uses the caller's memory until the copy is
-                     * complete */
+    nl_wait_hold_interrupts(); /* no interrupts, because the device uses the caller's memory until
+                                * the copy is complete */
     int status = nl_device_synchronize(array->device, err);
-    nl_wait_release();
+    nl_wait_release_interrupts();
     return status;
 }
 
@@ -119,6 +120,6 @@ static void destroy_texture(void *thing) {
 }
 
 void nl_texture_release(nl_texture *texture) {
-    if (texture != NULL && !nl_device_postpone(&texture->later, destroy_texture, texture))
+    if (texture != NULL && !nl_device_postpone_release(&texture->later, destroy_texture, texture))
         destroy_texture(texture);
 }

@@ -40,13 +40,13 @@
 /* Waits for the stream after success and after failure, because the caller may free its memory
  * next. The wait is not interruptible; an interrupt is accepted before the copy instead (see
  * nl_transfer). */
-static int finish_transfer(CUstream stream, int status, nl_error *err) {
+static int synchronize_after_transfer(CUstream stream, int status, nl_error *err) {
     nl_error ignored;
     if (status < 0 && nl_driver_is_ended_wait((CUresult)err->code))
         return -1; /* the copy was not started */
-    nl_wait_hold();
+    nl_wait_hold_interrupts();
     int waited = NL_CU(status < 0 ? &ignored : err, StreamSynchronize, stream);
-    nl_wait_release();
+    nl_wait_release_interrupts();
     return waited < 0 ? -1 : status;
 }
 
@@ -54,8 +54,8 @@ static int finish_transfer(CUstream stream, int status, nl_error *err) {
  * the driver would make the same copies more slowly. Returns 1, or -1 on an error. */
 static int fetch_to_host(CUdeviceptr device, void *host, void *block, size_t size, CUstream stream,
                          nl_error *err) {
-    int status =
-        finish_transfer(stream, NL_CU(err, MemcpyDtoHAsync, block, device, size, stream), err);
+    int status = synchronize_after_transfer(
+        stream, NL_CU(err, MemcpyDtoHAsync, block, device, size, stream), err);
     if (status == 0)
         memcpy(host, block, size);
     return status < 0 ? -1 : 1;
@@ -63,14 +63,14 @@ static int fetch_to_host(CUdeviceptr device, void *host, void *block, size_t siz
 
 /* Starts a small copy immediately, without an interruptible wait before it. If an interrupt ends
  * its wait, the block stays allocated until the stream is idle. */
-static int fetch_small(CUdeviceptr device, void *host, nl_pinned *block, size_t size,
-                       CUstream stream, nl_error *err) {
+static int copy_small_to_host(CUdeviceptr device, void *host, nl_pinned *block, size_t size,
+                              CUstream stream, nl_error *err) {
     int status = NL_CU(err, MemcpyDtoHAsync, block->host, device, size, stream);
     if (status == 0)
         status = NL_CU(err, StreamSynchronize, stream);
     if (status == 0)
         memcpy(host, block->host, size);
-    if (status < 0 && !nl_wait_is_idle(stream))
+    if (status < 0 && !nl_wait_until_idle(stream))
         nl_pinned_release_after(block, stream);
     else
         nl_pinned_release(block);
@@ -79,20 +79,21 @@ static int fetch_small(CUdeviceptr device, void *host, nl_pinned *block, size_t 
 
 /* Copies from the device to the host in this thread, through a page-locked block. Returns 1, -1 on
  * an error, or 0 without copying, if no such block is available or would be faster. */
-static int fetch_alone(nl_device *dev, CUdeviceptr device, void *host, size_t size, CUstream stream,
-                       nl_error *err) {
+static int copy_to_host_in_thread(nl_device *dev, CUdeviceptr device, void *host, size_t size,
+                                  CUstream stream, nl_error *err) {
     nl_pinned *small = NULL;
     nl_host_block *large = NULL;
     nl_error ignored;
     int status = 0;
     if (size <= NL_PINNED_BYTES && nl_bounce_can_lock(size) &&
         nl_pinned_acquire(dev, &small, &ignored) == 0 && small != NULL)
-        return fetch_small(device, host, small, size, stream, err);
-    if (nl_wait_idle(stream, err) < 0)
+        return copy_small_to_host(device, host, small, size, stream, err);
+    if (nl_wait_for_idle_stream(stream, err) < 0)
         return -1;
     if (size > NL_PINNED_BYTES && size < nl_bounce_min_size() && nl_bounce_can_lock(size) &&
         !nl_bounce_is_locked(host) &&
-        nl_hostblock_alloc(dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &large, &ignored) == 0)
+        nl_hostblock_alloc(dev, nl_bounce_round_size(size), NL_HOST_LOCKED, 0, &large, &ignored) ==
+            0)
         status = fetch_to_host(device, host, large->memory, size, stream, err);
     nl_hostblock_release(large);
     return status;
@@ -108,31 +109,31 @@ static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device
                       int64_t bytes, CUstream stream, nl_error *err) {
     size_t size = (size_t)bytes;
     if (direction == NL_DEVICE_TO_HOST) {
-        int done = fetch_alone(dev, device, host, size, stream, err);
+        int done = copy_to_host_in_thread(dev, device, host, size, stream, err);
         if (done == 0)
             done = nl_bounce_receive(dev, device, host, size, stream, err);
         if (done != 0)
             return done < 0 ? -1 : 0;
         if (stream == NULL)
             return NL_CU(err, MemcpyDtoH, host, device, size);
-        return finish_transfer(stream, NL_CU(err, MemcpyDtoHAsync, host, device, size, stream),
-                               err);
+        return synchronize_after_transfer(
+            stream, NL_CU(err, MemcpyDtoHAsync, host, device, size, stream), err);
     }
-    if (nl_wait_idle(stream, err) < 0)
+    if (nl_wait_for_idle_stream(stream, err) < 0)
         return -1;
     if (nl_bounce_is_worth(size) && !nl_bounce_is_locked(host)) {
         nl_bounce_part part = {device, host, size};
         int done = nl_bounce_send(dev, &part, 1, stream, err);
         if (done != 0)
-            return done < 0 ? -1 : finish_transfer(stream, 0, err);
+            return done < 0 ? -1 : synchronize_after_transfer(stream, 0, err);
     }
     if (stream != NULL)
-        return finish_transfer(stream, NL_CU(err, MemcpyHtoDAsync, device, host, size, stream),
-                               err);
+        return synchronize_after_transfer(
+            stream, NL_CU(err, MemcpyHtoDAsync, device, host, size, stream), err);
     if (NL_CU(err, MemcpyHtoD, device, host, size) < 0)
         return -1;
-    if (nl_stream_any_unordered())
-        return finish_transfer(NULL, 0, err);
+    if (nl_stream_unordered_seen())
+        return synchronize_after_transfer(NULL, 0, err);
     nl_buffer_record_upload(dev);
     return 0;
 }
@@ -160,7 +161,7 @@ static int is_dense(const nl_plan *p) {
 
 /* Returns the plan that copies between the device side of `p` and a dense block at address
  * `block`. */
-static nl_plan dense_copy(const nl_plan *p, nl_direction direction, CUdeviceptr block) {
+static nl_plan plan_dense_copy(const nl_plan *p, nl_direction direction, CUdeviceptr block) {
     nl_plan copy = *p;
     int into_block = p->direction == NL_DEVICE_TO_HOST;
     int64_t stride = p->width;
@@ -176,15 +177,15 @@ static nl_plan dense_copy(const nl_plan *p, nl_direction direction, CUdeviceptr 
 }
 
 /* Copies between the device side and the dense host block. */
-static int copy_piece(const packing *k, const nl_plan *p, nl_error *err) {
-    int64_t bytes = nl_plan_bytes(p);
+static int copy_dense_piece(const packing *k, const nl_plan *p, nl_error *err) {
+    int64_t bytes = nl_plan_count_bytes(p);
     if (is_dense(p))
         return copy_block(k->dev, p->direction, p->to, k->dense, bytes, p->stream, err);
     if (k->staging == NULL) {
-        nl_plan rows = dense_copy(p, p->direction, (CUdeviceptr)(uintptr_t)k->dense);
-        return finish_transfer(p->stream, nl_plan_copy(&rows, err), err);
+        nl_plan rows = plan_dense_copy(p, p->direction, (CUdeviceptr)(uintptr_t)k->dense);
+        return synchronize_after_transfer(p->stream, nl_plan_copy(&rows, err), err);
     }
-    nl_plan rows = dense_copy(p, NL_DEVICE_TO_DEVICE, k->staging->address);
+    nl_plan rows = plan_dense_copy(p, NL_DEVICE_TO_DEVICE, k->staging->address);
     if (p->direction == NL_DEVICE_TO_HOST) {
         if (nl_plan_copy(&rows, err) < 0)
             return -1;
@@ -193,26 +194,26 @@ static int copy_piece(const packing *k, const nl_plan *p, nl_error *err) {
     }
     if (copy_block(k->dev, p->direction, k->staging->address, k->dense, bytes, p->stream, err) < 0)
         return -1;
-    return finish_transfer(p->stream, nl_plan_copy(&rows, err), err);
+    return synchronize_after_transfer(p->stream, nl_plan_copy(&rows, err), err);
 }
 
-static int pack_piece(const packing *k, const nl_plan *p, nl_error *err) {
+static int gather_or_scatter_piece(const packing *k, const nl_plan *p, nl_error *err) {
     char *host = (char *)(uintptr_t)p->from;
     if (p->direction == NL_DEVICE_TO_HOST) {
-        if (copy_piece(k, p, err) < 0)
+        if (copy_dense_piece(k, p, err) < 0)
             return -1;
         nl_pack_scatter(host, k->dense, p->axes, p->rank, p->width);
         return 0;
     }
     nl_pack_gather(k->dense, host, p->axes, p->rank, p->width);
-    return copy_piece(k, p, err);
+    return copy_dense_piece(k, p, err);
 }
 
 /* Divides the copy along its outermost axis until each piece fits in the dense block. */
-static int pack_all(const packing *k, const nl_plan *p, nl_error *err) {
-    int64_t bytes = nl_plan_bytes(p);
+static int copy_in_pieces(const packing *k, const nl_plan *p, nl_error *err) {
+    int64_t bytes = nl_plan_count_bytes(p);
     if (bytes <= PIECE || p->rank == 0)
-        return pack_piece(k, p, err);
+        return gather_or_scatter_piece(k, p, err);
     int64_t slice = bytes / p->axes[0].count, at_once = PIECE / slice;
     for (int64_t done = 0; done < p->axes[0].count;) {
         nl_plan part = *p;
@@ -225,16 +226,17 @@ static int pack_all(const packing *k, const nl_plan *p, nl_error *err) {
         if (at_once < 1) {
             memmove(part.axes, part.axes + 1, (size_t)--part.rank * sizeof(nl_axis));
         }
-        if (pack_all(k, &part, err) < 0)
+        if (copy_in_pieces(k, &part, err) < 0)
             return -1;
         done += count;
     }
     return 0;
 }
 
-/* Returns the size of the largest piece that pack_all makes: a contiguous row is never cut. */
-static int64_t piece_size(const nl_plan *p) {
-    int64_t bytes = nl_plan_bytes(p);
+/* Returns the size of the largest piece that copy_in_pieces makes: a contiguous row is never cut.
+ */
+static int64_t max_piece_size(const nl_plan *p) {
+    int64_t bytes = nl_plan_count_bytes(p);
     if (bytes <= PIECE)
         return bytes;
     return p->width > PIECE ? p->width : PIECE;
@@ -243,27 +245,27 @@ static int64_t piece_size(const nl_plan *p) {
 /* Allocates the device block if the device side has short rows. If there is not enough device
  * memory, the rows are copied one by one, which is slow, but not an error. */
 static int open_packed_buffer(packing *k, int64_t size, nl_error *err) {
-    nl_plan rows = dense_copy(&k->plan, k->plan.direction, 0);
+    nl_plan rows = plan_dense_copy(&k->plan, k->plan.direction, 0);
     int blocking;
     if (is_dense(&k->plan))
         return 0;
-    if (rows.width >= LONG_ROW && nl_plan_copies(&rows) <= MAX_DRIVER_CALLS)
+    if (rows.width >= LONG_ROW && nl_plan_count_copies(&rows) <= MAX_DRIVER_CALLS)
         return 0;
     if (nl_buffer_alloc(k->dev, (size_t)size, &k->staging, err) < 0) {
         k->staging = NULL;
         return err->kind == NL_ERR_CUDA && err->code == CUDA_ERROR_OUT_OF_MEMORY ? 0 : -1;
     }
-    if (nl_stream_handle_blocking(k->plan.stream, &blocking, err) < 0)
+    if (nl_stream_read_handle_blocking(k->plan.stream, &blocking, err) < 0)
         return -1;
     return nl_buffer_use(k->staging, k->plan.stream, blocking, err);
 }
 
 /* Allocates the dense host block, page-locked from LOCKED_DENSE bytes on if possible, because the
  * driver copies page-locked memory faster. */
-static int open_dense(packing *k, size_t size, nl_error *err) {
+static int allocate_dense_host_block(packing *k, size_t size, nl_error *err) {
     if (size >= LOCKED_DENSE && nl_bounce_can_lock(size) &&
-        nl_hostblock_alloc(k->dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &k->locked, err) ==
-            0) {
+        nl_hostblock_alloc(k->dev, nl_bounce_round_size(size), NL_HOST_LOCKED, 0, &k->locked,
+                           err) == 0) {
         k->dense = k->locked->memory;
         return 0;
     }
@@ -272,18 +274,19 @@ static int open_dense(packing *k, size_t size, nl_error *err) {
     return k->dense == NULL ? -1 : 0;
 }
 
-static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
+static int transfer_through_host_block(nl_device *dev, const nl_plan *p, nl_error *err) {
     packing k = {.dev = dev, .plan = *p};
-    int64_t size = piece_size(p);
-    if (open_dense(&k, (size_t)size, err) < 0)
+    int64_t size = max_piece_size(p);
+    if (allocate_dense_host_block(&k, (size_t)size, err) < 0)
         return -1;
     int status = open_packed_buffer(&k, size, err);
     if (status == 0)
-        status = pack_all(&k, &k.plan, err);
+        status = copy_in_pieces(&k, &k.plan, err);
     if (k.staging != NULL) {
         if (status < 0)
-            finish_transfer(p->stream, -1, err);
-        nl_buffer_forget_users(k.staging); /* finish_transfer() has already waited for the stream */
+            synchronize_after_transfer(p->stream, -1, err);
+        nl_buffer_forget_users(
+            k.staging); /* synchronize_after_transfer() has already waited for the stream */
         nl_buffer_release(k.staging);
     }
     if (k.locked != NULL)
@@ -299,7 +302,7 @@ static int transfer_packed(nl_device *dev, const nl_plan *p, nl_error *err) {
 static int upload_through_buffer(nl_device *dev, const nl_plan *p, nl_error *err) {
     nl_host_block *aside;
     nl_error ignored;
-    size_t size = (size_t)nl_plan_bytes(p);
+    size_t size = (size_t)nl_plan_count_bytes(p);
     if (p->stream == NULL || size > NL_BOUNCE_ASIDE || !nl_bounce_can_lock(size) || !is_dense(p))
         return 0;
     if (p->rank == 0 && nl_bounce_is_worth(size)) {
@@ -308,7 +311,8 @@ static int upload_through_buffer(nl_device *dev, const nl_plan *p, nl_error *err
         if (sent != 0)
             return sent;
     }
-    if (nl_hostblock_alloc(dev, nl_bounce_round(size), NL_HOST_LOCKED, 0, &aside, &ignored) < 0)
+    if (nl_hostblock_alloc(dev, nl_bounce_round_size(size), NL_HOST_LOCKED, 0, &aside, &ignored) <
+        0)
         return 0;
     nl_pack_gather(aside->memory, (const char *)(uintptr_t)p->from, p->axes, p->rank, p->width);
     int status = NL_CU(err, MemcpyHtoDAsync, p->to, aside->memory, size, p->stream);
@@ -318,7 +322,7 @@ static int upload_through_buffer(nl_device *dev, const nl_plan *p, nl_error *err
 
 /* Returns whether the driver would be slow at a copy between host and device. `host_dense` is set
  * if the host side is one dense block. */
-static int is_ragged(const nl_plan *p, int host_dense) {
+static int is_slow_for_driver(const nl_plan *p, int host_dense) {
     if (p->rank == 0)
         return 0;
     int64_t long_row = host_dense                          ? LONG_ROW
@@ -326,12 +330,12 @@ static int is_ragged(const nl_plan *p, int host_dense) {
                                                            : LONG_ROW_FROM_STRIDED_HOST;
     if (p->width < long_row)
         return 1;
-    int64_t copies = nl_plan_copies(p);
-    return copies > MAX_DRIVER_CALLS && nl_plan_bytes(p) / copies < LARGE_COPY;
+    int64_t copies = nl_plan_count_copies(p);
+    return copies > MAX_DRIVER_CALLS && nl_plan_count_bytes(p) / copies < LARGE_COPY;
 }
 
-static int is_block(const nl_layout *layout) {
-    return nl_layout_orders(layout) != 0;
+static int is_contiguous_block(const nl_layout *layout) {
+    return nl_layout_contiguous_orders(layout) != 0;
 }
 
 int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl_layout *to_layout,
@@ -346,32 +350,32 @@ int nl_transfer(nl_device *dev, nl_direction direction, CUdeviceptr to, const nl
         return nl_plan_copy(&p, err);
     if (direction == NL_DEVICE_TO_DEVICE) {
         int status = nl_plan_copy(&p, err);
-        return status < 0 ? finish_transfer(stream, status, err)
+        return status < 0 ? synchronize_after_transfer(stream, status, err)
                           : NL_CU(err, StreamSynchronize, stream);
     }
     int to_device = direction == NL_HOST_TO_DEVICE;
     int aside = to_device ? upload_through_buffer(dev, &p, err) : 0;
     if (aside != 0)
         return aside < 0 ? -1 : 0;
-    if (p.rank > 0 && nl_wait_idle(stream, err) < 0)
+    if (p.rank > 0 && nl_wait_for_idle_stream(stream, err) < 0)
         return -1;
-    if (is_ragged(&p, is_block(to_device ? from_layout : to_layout))) {
+    if (is_slow_for_driver(&p, is_contiguous_block(to_device ? from_layout : to_layout))) {
         nl_plan seen = {.direction = direction, .stream = stream};
         seen.to = to_device ? to : from;
         seen.from = to_device ? from : to;
         nl_plan_make(&seen, to_device ? to_layout : from_layout,
                      to_device ? from_layout : to_layout);
-        return transfer_packed(dev, &seen, err);
+        return transfer_through_host_block(dev, &seen, err);
     }
     if (p.rank > 0)
-        return finish_transfer(stream, nl_plan_copy(&p, err), err);
+        return synchronize_after_transfer(stream, nl_plan_copy(&p, err), err);
     return copy_block(dev, direction, to_device ? p.to : p.from,
                       (void *)(uintptr_t)(to_device ? p.from : p.to), p.width, stream, err);
 }
 
 /* Fills *part if the upload is one contiguous block. Returns whether core/bounce should copy the
  * block; it must not copy page-locked memory, which the device reads directly. */
-static int make_contiguous_part(const nl_upload *u, nl_bounce_part *part) {
+static int fill_bounce_part(const nl_upload *u, nl_bounce_part *part) {
     nl_plan p = {.direction = NL_HOST_TO_DEVICE, .to = u->to};
     p.from = (CUdeviceptr)(uintptr_t)u->from;
     if (!nl_plan_make(&p, u->to_layout, u->from_layout) || p.rank != 0)
@@ -380,15 +384,15 @@ static int make_contiguous_part(const nl_upload *u, nl_bounce_part *part) {
     return part->size < MAYBE_LOCKED || !nl_bounce_is_locked(part->host);
 }
 
-int nl_transfer_uploads(nl_device *dev, const nl_upload *uploads, int count, CUstream stream,
-                        nl_error *err) {
+int nl_transfer_upload_arrays(nl_device *dev, const nl_upload *uploads, int count, CUstream stream,
+                              nl_error *err) {
     nl_bounce_part parts[NL_BOUNCE_PARTS];
     uint64_t among = 0; /* bit i: upload i is in `parts` */
     int n = 0;
     if (nl_device_bind(dev, err) < 0)
         return -1;
     for (int i = 0; i < count && i < NL_BOUNCE_PARTS; i++)
-        if (make_contiguous_part(&uploads[i], &parts[n])) {
+        if (fill_bounce_part(&uploads[i], &parts[n])) {
             among |= (uint64_t)1 << i;
             n++;
         }

@@ -28,8 +28,8 @@ typedef struct nl_upload {
 } nl_upload;
 /* Uploads all operands of a call, large blocks with several threads. On return, the host side has
  * been read, and later work on the stream reads the uploaded data. */
-int nl_transfer_uploads(nl_device *dev, const nl_upload *uploads, int count, CUstream stream,
-                        nl_error *err);
+int nl_transfer_upload_arrays(nl_device *dev, const nl_upload *uploads, int count, CUstream stream,
+                              nl_error *err);
 /* Fills a strided device region with copies of one element of layout->itemsize bytes. */
 int nl_fill(nl_device *dev, CUdeviceptr to, const nl_layout *layout, const void *element,
             CUstream stream, int asynchronous, nl_error *err);

@@ -47,15 +47,15 @@ static NL_THREAD_LOCAL struct {
 
 /* ------------------------------------------------------------------------------------ settings */
 
-void nl_wait_adapt_all(void) {
+void nl_wait_adapt_every_table(void) {
     adapts_all = 1;
 }
 
-void nl_wait_hold(void) {
+void nl_wait_hold_interrupts(void) {
     here.held++;
 }
 
-void nl_wait_release(void) {
+void nl_wait_release_interrupts(void) {
     here.held--;
 }
 
@@ -63,7 +63,7 @@ void nl_wait_set_stopper(stop_fn stop) {
     nl_atomic_store_entry(&stopper, stop);
 }
 
-void nl_wait_set_failures(int (*have)(void), int (*take)(nl_fault *fault)) {
+void nl_wait_set_failure_hooks(int (*have)(void), int (*take)(nl_fault *fault)) {
     nl_atomic_store_entry(&take_failure, take);
     nl_atomic_store_entry(&have_failed, have);
 }
@@ -89,7 +89,7 @@ void nl_wait_set_has_unordered(void) {
     nl_atomic_store(&has_unordered, 1);
 }
 
-void nl_wait_count_reset(void) {
+void nl_wait_note_reset(void) {
     nl_atomic_add(&resets, 1);
 }
 
@@ -107,7 +107,7 @@ void nl_wait_set_process_limit(double seconds) {
     nl_atomic_store(&process_limit, to_nanoseconds(seconds));
 }
 
-static uint64_t thread_limit(void) {
+static uint64_t wait_limit_of_thread(void) {
     return here.has_limit ? here.limit : nl_atomic_load(&process_limit);
 }
 
@@ -148,9 +148,10 @@ static CUresult query_event(void *handle) {
 
 /* Returns whether an interrupt or a time limit can end a wait of this thread. Returns 0 for a
  * thread that captures a stream, because a driver query may invalidate the capture. */
-static int is_endable(void) {
+static int can_end_wait(void) {
     return inner.kind != NULL && !here.held && nl_mutex_held == 0 &&
-           (thread_limit() || nl_interrupt_is_possible(0)) && !nl_capture_is_in_thread();
+           (wait_limit_of_thread() || nl_interrupt_is_possible(0)) &&
+           !nl_capture_is_active_in_thread();
 }
 
 static query_fn query_context;
@@ -165,13 +166,13 @@ static const char runs_on[] =
 
 /* Ends a wait early: stops the kernels if possible, and formats the message. `elapsed` is the time
  * in nanoseconds since the wait began. */
-static CUresult end_wait(query_fn *query, void *handle, uint64_t elapsed, int is_timeout) {
+static CUresult end_wait_early(query_fn *query, void *handle, uint64_t elapsed, int is_timeout) {
     char text[900];
     nl_wait_end end = {query, handle, query_context, elapsed, is_timeout};
     stop_fn stop = nl_atomic_load_entry(&stopper);
-    nl_wait_hold();
+    nl_wait_hold_interrupts();
     int stopped = stop != NULL && stop(&end, text, sizeof text);
-    nl_wait_release();
+    nl_wait_release_interrupts();
     if (!stopped)
         nl_wait_end_all();
     if (stopped)
@@ -197,7 +198,7 @@ static CUresult poll_until_done(query_fn *query, void *handle) {
     CUresult status;
     uint64_t begun = 0, asked = 0;
     while ((status = query(handle)) == CUDA_ERROR_NOT_READY) {
-        uint64_t time = nl_clock_ns(), limit = thread_limit();
+        uint64_t time = nl_clock_ns(), limit = wait_limit_of_thread();
         if (begun == 0) {
             if (nl_interrupt_is_pending())
                 return NL_STATUS_INTERRUPTED;
@@ -208,10 +209,10 @@ static CUresult poll_until_done(query_fn *query, void *handle) {
         if (time - asked >= NL_INTERRUPT_NS) {
             asked = time;
             if (nl_interrupt_is_possible(0) && nl_interrupt_is_requested())
-                return end_wait(query, handle, time - begun, 0);
+                return end_wait_early(query, handle, time - begun, 0);
         }
         if (limit && time - here.busy_since >= limit)
-            return end_wait(query, handle, time - here.busy_since, 1);
+            return end_wait_early(query, handle, time - here.busy_since, 1);
         sleep_briefly(time - begun);
     }
     here.busy_since = 0;
@@ -219,15 +220,15 @@ static CUresult poll_until_done(query_fn *query, void *handle) {
 }
 
 static CUresult wait_for_stream(CUstream stream) {
-    return is_endable() ? poll_until_done(query_stream, stream) : CUDA_SUCCESS;
+    return can_end_wait() ? poll_until_done(query_stream, stream) : CUDA_SUCCESS;
 }
 
-int nl_wait_idle(CUstream stream, nl_error *err) {
+int nl_wait_for_idle_stream(CUstream stream, nl_error *err) {
     CUresult status = wait_for_stream(stream);
     return is_early_ended_status(status) ? nl_driver_check(status, "cuStreamQuery", err) : 0;
 }
 
-int nl_wait_is_idle(CUstream stream) {
+int nl_wait_until_idle(CUstream stream) {
     return !nl_driver_is_ended_wait(nl_cu.StreamSynchronize(stream));
 }
 
@@ -243,7 +244,7 @@ typedef struct {
     CUresult status;
 } job;
 
-static void drop_helper(job *j) {
+static void release_helper_job(job *j) {
     if (nl_atomic_sub(&j->users, 1) == 1)
         nl_mem_free(j);
 }
@@ -253,11 +254,11 @@ static void *synchronize_thread(void *data) {
     CUresult status = inner.CtxSetCurrent(j->context);
     j->status = status == CUDA_SUCCESS ? inner.CtxSynchronize() : status;
     nl_atomic_store(&j->is_done, 1);
-    drop_helper(j);
+    release_helper_job(j);
     return NULL;
 }
 
-static CUresult query_job(void *data) {
+static CUresult query_helper_job(void *data) {
     return nl_atomic_load(&((job *)data)->is_done) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -287,10 +288,10 @@ static CUresult synchronize_with_helper(void) {
     job *j = start_helper();
     if (j == NULL)
         return CUDA_SUCCESS;
-    CUresult result = poll_until_done(query_job, j);
+    CUresult result = poll_until_done(query_helper_job, j);
     if (result == CUDA_SUCCESS)
         result = j->status;
-    drop_helper(j);
+    release_helper_job(j);
     return result;
 }
 
@@ -303,9 +304,10 @@ static CUresult query_context(void *Py_unused) {
     if (j == NULL)
         return status;
     uint64_t begun = nl_clock_ns();
-    while ((status = query_job(j)) == CUDA_ERROR_NOT_READY && nl_clock_ns() - begun < DRAIN_NS)
+    while ((status = query_helper_job(j)) == CUDA_ERROR_NOT_READY &&
+           nl_clock_ns() - begun < DRAIN_NS)
         sleep_briefly(NL_INTERRUPT_NS);
-    drop_helper(j);
+    release_helper_job(j);
     return status;
 }
 
@@ -318,7 +320,7 @@ static CUresult awaited_StreamSynchronize(CUstream stream) {
 }
 
 static CUresult awaited_EventSynchronize(CUevent event) {
-    CUresult status = is_endable() ? poll_until_done(query_event, event) : CUDA_SUCCESS;
+    CUresult status = can_end_wait() ? poll_until_done(query_event, event) : CUDA_SUCCESS;
     return nl_driver_is_ended_wait(status) ? status
                                            : status_after_wait(inner.EventSynchronize(event));
 }
@@ -327,7 +329,7 @@ static CUresult awaited_EventSynchronize(CUevent event) {
  * kernels. */
 static CUresult awaited_CtxSynchronize(void) {
     CUresult status = wait_for_stream(NULL);
-    if (status == CUDA_SUCCESS && is_endable() && nl_atomic_load(&has_unordered))
+    if (status == CUDA_SUCCESS && can_end_wait() && nl_atomic_load(&has_unordered))
         status = synchronize_with_helper();
     if (nl_driver_is_ended_wait(status))
         return status;
@@ -347,7 +349,7 @@ static int is_pageable(const void *host) {
 /* Waits for the stream's earlier work before a copy of pageable memory, which otherwise blocks in
  * the driver. */
 static CUresult wait_before_copy(const void *host, CUstream stream) {
-    return is_endable() && inner.StreamQuery(stream) == CUDA_ERROR_NOT_READY && is_pageable(host)
+    return can_end_wait() && inner.StreamQuery(stream) == CUDA_ERROR_NOT_READY && is_pageable(host)
                ? poll_until_done(query_stream, stream)
                : CUDA_SUCCESS;
 }
@@ -387,7 +389,7 @@ static CUresult awaited_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream)
 /* Waits before a driver call that frees memory, because such calls wait for the device. After an
  * interrupt, returns an error if a kernel is running; then the memory is leaked. */
 static CUresult wait_before_release(void) {
-    if (!is_endable())
+    if (!can_end_wait())
         return CUDA_SUCCESS;
     if (nl_wait_was_ended())
         return inner.StreamQuery(NULL) == CUDA_ERROR_NOT_READY ? NL_STATUS_INTERRUPTED
@@ -427,7 +429,7 @@ static NL_THREAD_LOCAL struct {
     CUevent marks[MARKS];
 } queue;
 
-static int make_marks(void) {
+static int create_queue_events(void) {
     uint64_t now = nl_atomic_load(&resets);
     if (queue.made && queue.resets == now)
         return 1;
@@ -442,10 +444,10 @@ static int make_marks(void) {
     return 1;
 }
 
-static CUresult limit_queue(CUstream stream) {
+static CUresult limit_queue_length(CUstream stream) {
     int captured = CU_STREAM_CAPTURE_STATUS_NONE;
-    if (!is_endable() || inner.StreamIsCapturing(stream, &captured) != CUDA_SUCCESS ||
-        captured != CU_STREAM_CAPTURE_STATUS_NONE || !make_marks())
+    if (!can_end_wait() || inner.StreamIsCapturing(stream, &captured) != CUDA_SUCCESS ||
+        captured != CU_STREAM_CAPTURE_STATUS_NONE || !create_queue_events())
         return CUDA_SUCCESS;
     if (queue.recorded == MARKS) {
         CUresult status = poll_until_done(query_event, queue.marks[queue.next]);
@@ -460,15 +462,16 @@ static CUresult limit_queue(CUstream stream) {
     return CUDA_SUCCESS;
 }
 
-static inline CUresult count_launch(CUstream stream) {
-    return __builtin_expect(++queue.count % LAUNCHES == 0, 0) ? limit_queue(stream) : CUDA_SUCCESS;
+static inline CUresult count_launch_and_limit(CUstream stream) {
+    return __builtin_expect(++queue.count % LAUNCHES == 0, 0) ? limit_queue_length(stream)
+                                                              : CUDA_SUCCESS;
 }
 
 static CUresult awaited_LaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
                                      unsigned grid_z, unsigned block_x, unsigned block_y,
                                      unsigned block_z, unsigned shared, CUstream stream,
                                      void **params, void **extra) {
-    CUresult status = count_launch(stream);
+    CUresult status = count_launch_and_limit(stream);
     return status ? status
                   : inner.LaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
                                        shared, stream, params, extra);
@@ -476,16 +479,16 @@ static CUresult awaited_LaunchKernel(CUfunction function, unsigned grid_x, unsig
 
 static CUresult awaited_LaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
                                        void **params, void **extra) {
-    CUresult status = count_launch(config->hStream);
+    CUresult status = count_launch_and_limit(config->hStream);
     return status ? status : inner.LaunchKernelEx(config, function, params, extra);
 }
 
 static CUresult awaited_GraphLaunch(CUgraphExec exec, CUstream stream) {
-    CUresult status = count_launch(stream);
+    CUresult status = count_launch_and_limit(stream);
     return status ? status : inner.GraphLaunch(exec, stream);
 }
 
-void nl_wait_adapt(nl_driver *table) {
+void nl_wait_adapt_table(nl_driver *table) {
     if (table->ends_waits && !adapts_all)
         return;
     inner = *table;

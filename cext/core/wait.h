@@ -2,36 +2,36 @@
  *
  * core/wait: interruptible waits. A blocking driver call returns only when the device has completed
  * the work. For a driver whose waits are not interruptible (nl_driver.ends_waits is 0, as on a
- * GPU), nl_wait_adapt replaces each blocking call. The replacement polls the driver first, and
- * between polls it checks for an interrupt (base/interrupt) and for the thread's time limit. If an
- * interrupt or the time limit ends the wait, stoppable kernels are stopped (core/stop), and the
+ * GPU), nl_wait_adapt_table replaces each blocking call. The replacement polls the driver first,
+ * and between polls it checks for an interrupt (base/interrupt) and for the thread's time limit. If
+ * an interrupt or the time limit ends the wait, stoppable kernels are stopped (core/stop), and the
  * call returns NL_STATUS_INTERRUPTED or NL_STATUS_TIMEOUT without calling the driver's function.
  *
  * Copies from or to pageable memory block in the driver, so they start when their stream is idle:
  * then no wait is interrupted while the device writes the memory. Code that passes page-locked
- * memory to the device either first waits for the stream (nl_wait_idle) and then makes the waits
- * for its own copies uninterruptible (nl_wait_hold), or keeps the memory allocated if its wait was
- * interrupted. */
+ * memory to the device either first waits for the stream (nl_wait_for_idle_stream) and then makes
+ * the waits for its own copies uninterruptible (nl_wait_hold_interrupts), or keeps the memory
+ * allocated if its wait was interrupted. */
 #ifndef NL_CORE_WAIT_H
 #define NL_CORE_WAIT_H
 
 #include "driver/driver.h"
 
 /* Replaces the blocking calls of a table; pass this function to nl_driver_set_adapter. */
-void nl_wait_adapt(nl_driver *table);
+void nl_wait_adapt_table(nl_driver *table);
 /* Also replaces the calls of drivers with interruptible waits, for tests. Call this function before
  * the driver is opened. */
-void nl_wait_adapt_all(void);
+void nl_wait_adapt_every_table(void);
 
 /* Waits until all work on the stream is complete. Makes no driver call if no interrupt or limit can
  * end the wait. */
-int nl_wait_idle(CUstream stream, nl_error *err);
+int nl_wait_for_idle_stream(CUstream stream, nl_error *err);
 /* Waits for the stream and returns 1, or 0 if the wait was interrupted. */
-int nl_wait_is_idle(CUstream stream);
-/* Between nl_wait_hold and nl_wait_release, the waits of the calling thread are not
- * interruptible. */
-void nl_wait_hold(void);
-void nl_wait_release(void);
+int nl_wait_until_idle(CUstream stream);
+/* Between nl_wait_hold_interrupts and nl_wait_release_interrupts, the waits of the calling thread
+ * are not interruptible. */
+void nl_wait_hold_interrupts(void);
+void nl_wait_release_interrupts(void);
 
 /* Sets the seconds after which a wait of the calling thread times out: 0 for no limit, or a
  * negative number for the limit of the process. */
@@ -54,11 +54,11 @@ void nl_wait_set_stopper(int (*stop)(const nl_wait_end *end, char *text, size_t 
 /* Sets the functions that report failed asserts. `have` returns whether a failed assert was not yet
  * reported; `take` removes a failed assert and returns 1, or 0 if there is none. Until all failed
  * asserts are removed, a completed wait returns NL_STATUS_FAILED. */
-void nl_wait_set_failures(int (*have)(void), int (*take)(nl_fault *fault));
+void nl_wait_set_failure_hooks(int (*have)(void), int (*take)(nl_fault *fault));
 /* Records that the process uses streams that are not ordered with the default stream. */
 void nl_wait_set_has_unordered(void);
 /* Records that a context was reset, so that its events do not exist any more. */
-void nl_wait_count_reset(void);
+void nl_wait_note_reset(void);
 
 /* Records that a wait ended early while its kernel continues. */
 void nl_wait_end_all(void);

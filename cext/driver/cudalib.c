@@ -66,7 +66,7 @@ static const struct {
          {GENERAL, [9] = "ZERO_PIVOT", [10] = "NOT_SUPPORTED", [11] = "INSUFFICIENT_RESOURCES"}},
 };
 
-int nl_cudalib_of(const char *name) {
+int nl_cudalib_from_name(const char *name) {
     for (int i = 0; i < NL_CUDALIB_COUNT; ++i)
         if (strcmp(libraries[i].name, name) == 0)
             return i;
@@ -147,7 +147,7 @@ static int load_cublas(const char *path, nl_error *err) {
     return 0;
 }
 
-static int load_handles(nl_cudalib library, const char *path, nl_error *err) {
+static int load_handle_functions(nl_cudalib library, const char *path, nl_error *err) {
     const char *create = libraries[library].create;
     if (create == NULL)
         return 0;
@@ -160,7 +160,8 @@ int nl_cudalib_open(nl_cudalib library, const char *path, nl_error *err) {
     int result = 0;
     nl_mutex_lock(&opening);
     if (!opened[library].is_open) {
-        result = library == NL_CUBLAS ? load_cublas(path, err) : load_handles(library, path, err);
+        result = library == NL_CUBLAS ? load_cublas(path, err)
+                                      : load_handle_functions(library, path, err);
         if (result == 0)
             nl_atomic_store(&opened[library].is_open, 1);
     }

@@ -17,7 +17,7 @@ typedef enum { NL_CUBLAS, NL_CUFFT, NL_CUSOLVER, NL_CUSPARSE, NL_CUDALIB_COUNT }
 
 /* Returns the number of a library, or -1 for any name except "cublas", "cufft", "cusolver" and
  * "cusparse". */
-int nl_cudalib_of(const char *name);
+int nl_cudalib_from_name(const char *name);
 /* Returns the name of the library's status, as "INVALID_VALUE", or "unknown status". */
 const char *nl_cudalib_status(nl_cudalib library, int status);
 /* Returns 0 for status 0. Otherwise fills err (NL_ERR_CUDA) and returns -1. `call` is the

@@ -59,7 +59,7 @@ static int fill_table(nl_driver *table, const char *kind, int sim_devices, nl_er
 
 /* Calls cuInit and checks that a device exists. The table is not yet copied to nl_cu, so this
  * function formats messages itself instead of calling nl_driver_check. */
-static int try_table(const nl_driver *table, nl_error *err) {
+static int initialize_driver(const nl_driver *table, nl_error *err) {
     int count = 0;
     CUresult status = table->Init(0);
     const char *call = "cuInit";
@@ -96,22 +96,22 @@ int nl_driver_probe(nl_error *err) {
     memcpy(&table, &nl_cu, sizeof table);
     if (nl_driver_real_fill(&table, err) < 0)
         return -1;
-    return try_table(&table, err);
+    return initialize_driver(&table, err);
 }
 
-static void call_opened(void) {
+static void call_open_hook(void) {
     void (*function)(void) = nl_atomic_load_entry(&opened);
     if (function != NULL)
         function();
 }
 
-void nl_driver_on_open(void (*function)(void)) {
+void nl_driver_set_open_hook(void (*function)(void)) {
     nl_atomic_store_entry(&opened, function);
     if (nl_driver_is_open())
         function();
 }
 
-static int open_lock_held(const char *kind, int sim_devices, nl_error *err) {
+static int open_driver_lock_held(const char *kind, int sim_devices, nl_error *err) {
     nl_driver table = {.kind = NULL};
     if (is_open) {
         if (strcmp(nl_cu.kind, kind) == 0)
@@ -122,20 +122,20 @@ static int open_lock_held(const char *kind, int sim_devices, nl_error *err) {
             "\"%s\" has to be chosen before the first use of a device (NUMBALITE_DRIVER)",
             nl_cu.kind, kind);
     }
-    if (fill_table(&table, kind, sim_devices, err) < 0 || try_table(&table, err) < 0)
+    if (fill_table(&table, kind, sim_devices, err) < 0 || initialize_driver(&table, err) < 0)
         return -1;
     if (adapter != NULL)
         adapter(&table);
     nl_cu = table;
     nl_atomic_store(&is_open, 1);
-    call_opened();
+    call_open_hook();
     nl_thread_on_fork(reset_lock_in_child);
     return 0;
 }
 
 int nl_driver_open(const char *kind, int sim_devices, nl_error *err) {
     nl_mutex_lock(&open_lock);
-    int status = open_lock_held(kind, sim_devices, err);
+    int status = open_driver_lock_held(kind, sim_devices, err);
     nl_mutex_unlock(&open_lock);
     return status;
 }

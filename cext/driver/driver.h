@@ -134,21 +134,21 @@ void nl_driver_report(CUresult status, const char *call);
 
 /* Sets the function to call when the table is filled. If the driver is already open, the function
  * is called immediately. */
-void nl_driver_on_open(void (*function)(void));
+void nl_driver_set_open_hook(void (*function)(void));
 /* Wraps the open driver table in place, once. The n-th call from now (1 is the next call) returns
  * `status` without reaching the driver; n = 0 disables this. Returns the number of calls since the
  * previous call of this function. Releasing calls (Free, Destroy, Unload, Release, ...) are counted
  * separately, and are made to fail only if `releases` is nonzero. */
-size_t nl_driver_wrap_fail_at(size_t n, CUresult status, int releases);
-/* For tests: starts or stops the recording of driver calls. nl_driver_wrap_traced copies the names
- * of the last calls and returns their number. */
-void nl_driver_wrap_trace(int on);
-size_t nl_driver_wrap_traced(const char **names, size_t capacity);
+size_t nl_driver_wrap_fail_nth_call(size_t n, CUresult status, int releases);
+/* For tests: starts or stops the recording of driver calls. nl_driver_wrap_traced_calls copies the
+ * names of the last calls and returns their number. */
+void nl_driver_wrap_enable_trace(int on);
+size_t nl_driver_wrap_traced_calls(const char **names, size_t capacity);
 /* Writes the names of the recorded calls that failed, which compute-sanitizer would report. Returns
  * their number. */
-size_t nl_driver_wrap_failed(const char **names, size_t capacity);
+size_t nl_driver_wrap_failed_calls(const char **names, size_t capacity);
 /* Sets `bytes` to the number of bytes that calls have copied to devices ([0]) and to the host ([1])
  * since recording was started. */
-void nl_driver_wrap_copied(uint64_t bytes[2]);
+void nl_driver_wrap_copied_bytes(uint64_t bytes[2]);
 
 #endif

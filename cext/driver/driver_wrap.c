@@ -120,7 +120,7 @@ static void wrap_table(void) {
     nl_atomic_store_entry(&nl_cu.Memcpy3DAsync, counting_Memcpy3DAsync);
 }
 
-static void wrap_opened(void) {
+static void wrap_table_if_wanted(void) {
     if (nl_atomic_load(&wanted) && nl_atomic_swap(&wrapped, 1) == 0) {
         wrap_table();
     }
@@ -128,7 +128,7 @@ static void wrap_opened(void) {
 
 static void enable_wrappers(void) {
     nl_atomic_store(&wanted, 1);
-    nl_driver_on_open(wrap_opened);
+    nl_driver_set_open_hook(wrap_table_if_wanted);
 }
 
 static void disable_wrappers(void) {
@@ -143,7 +143,7 @@ static void disable_wrappers(void) {
     }
 }
 
-size_t nl_driver_wrap_fail_at(size_t n, CUresult status, int releases) {
+size_t nl_driver_wrap_fail_nth_call(size_t n, CUresult status, int releases) {
     nl_atomic_store(&failing, 1);
     enable_wrappers();
     nl_atomic_store(&fuse[0], 0);
@@ -162,7 +162,7 @@ size_t nl_driver_wrap_fail_at(size_t n, CUresult status, int releases) {
     return count;
 }
 
-void nl_driver_wrap_trace(int on) {
+void nl_driver_wrap_enable_trace(int on) {
     if (on)
         enable_wrappers();
     nl_mutex_lock(&trace_lock);
@@ -177,7 +177,7 @@ void nl_driver_wrap_trace(int on) {
         disable_wrappers();
 }
 
-size_t nl_driver_wrap_traced(const char **names, size_t capacity) {
+size_t nl_driver_wrap_traced_calls(const char **names, size_t capacity) {
     nl_mutex_lock(&trace_lock);
     size_t count = ring_count < RING ? ring_count : RING;
     if (count > capacity)
@@ -188,7 +188,7 @@ size_t nl_driver_wrap_traced(const char **names, size_t capacity) {
     return count;
 }
 
-size_t nl_driver_wrap_failed(const char **names, size_t capacity) {
+size_t nl_driver_wrap_failed_calls(const char **names, size_t capacity) {
     nl_mutex_lock(&trace_lock);
     size_t count = failure_count < capacity ? failure_count : capacity;
     memcpy(names, failures, count * sizeof *names);
@@ -196,7 +196,7 @@ size_t nl_driver_wrap_failed(const char **names, size_t capacity) {
     return count;
 }
 
-void nl_driver_wrap_copied(uint64_t bytes[2]) {
+void nl_driver_wrap_copied_bytes(uint64_t bytes[2]) {
     for (int i = 0; i < 2; ++i)
         bytes[i] = nl_atomic_load(&copied[i]);
 }

@@ -62,7 +62,7 @@ static void *load_library(const char *path, nl_error *err) {
     return library;
 }
 
-static int find_calls(void *library, nl_error *err) {
+static int find_functions(void *library, nl_error *err) {
     const char *missing = NULL;
     void *symbol;
 #define NL_FIND(name, parameters) \
@@ -83,14 +83,14 @@ static int find_calls(void *library, nl_error *err) {
                         missing, OLDEST_MAJOR);
 }
 
-static int open_lock_held(const char *path, nl_error *err) {
+static int open_library_lock_held(const char *path, nl_error *err) {
     int major = 0, minor = 0;
     if (is_open)
         return 0;
     void *library = load_library(path, err);
     if (library == NULL)
         return -1;
-    if (find_calls(library, err) < 0 || NVRTC(err, Version, &major, &minor) < 0)
+    if (find_functions(library, err) < 0 || NVRTC(err, Version, &major, &minor) < 0)
         goto fail;
     if (major < OLDEST_MAJOR) {
         nl_error_set(err, NL_ERR_SUPPORT,
@@ -114,7 +114,7 @@ static void reset_lock_in_child(void) {
 int nl_nvrtc_open(const char *path, int *major, int *minor, nl_error *err) {
     nl_thread_on_fork(reset_lock_in_child);
     nl_mutex_lock(&open_lock);
-    int status = open_lock_held(path, err);
+    int status = open_library_lock_held(path, err);
     nl_mutex_unlock(&open_lock);
     if (status < 0)
         return -1;
@@ -166,8 +166,8 @@ typedef nvrtcResult (*text_call)(nvrtcProgram program, char *text);
 
 /* Reads one output of a program into NUL-terminated memory. A missing output is not an error,
  * because the options determine which outputs exist. */
-static int read_product(nvrtcProgram program, size_call get_size, text_call get, char **out,
-                        size_t *size, nl_error *err) {
+static int read_output(nvrtcProgram program, size_call get_size, text_call get, char **out,
+                       size_t *size, nl_error *err) {
     size_t bytes = 0;
     if (get_size(program, &bytes) != NVRTC_SUCCESS || bytes == 0)
         return 0;
@@ -184,8 +184,8 @@ static int read_product(nvrtcProgram program, size_call get_size, text_call get,
     return 0;
 }
 
-static int read_lowered(nvrtcProgram program, const nl_nvrtc_source *source,
-                        nl_nvrtc_result *result, nl_error *err) {
+static int read_lowered_names(nvrtcProgram program, const nl_nvrtc_source *source,
+                              nl_nvrtc_result *result, nl_error *err) {
     if (source->expression_count == 0)
         return 0;
     result->lowered = nl_mem_zalloc((size_t)source->expression_count * sizeof(char *), err);
@@ -218,8 +218,8 @@ static int run_compiler(nvrtcProgram program, const nl_nvrtc_source *source,
             return -1;
     }
     result->status = nvrtc.CompileProgram(program, source->option_count, source->options);
-    if (read_product(program, nvrtc.GetProgramLogSize, nvrtc.GetProgramLog, &result->log, &log_size,
-                     err) < 0) {
+    if (read_output(program, nvrtc.GetProgramLogSize, nvrtc.GetProgramLog, &result->log, &log_size,
+                    err) < 0) {
         return -1;
     }
     if (is_source_fault(result->status))
@@ -229,15 +229,15 @@ static int run_compiler(nvrtcProgram program, const nl_nvrtc_source *source,
             nl_error_prefix(err, "%.900s", result->log);
         return -1;
     }
-    if (read_product(program, nvrtc.GetCUBINSize, nvrtc.GetCUBIN, &result->cubin,
-                     &result->cubin_size, err) < 0 ||
-        read_product(program, nvrtc.GetLTOIRSize, nvrtc.GetLTOIR, &result->ltoir,
-                     &result->ltoir_size, err) < 0 ||
-        read_product(program, nvrtc.GetPTXSize, nvrtc.GetPTX, &result->ptx, &result->ptx_size,
-                     err) < 0) {
+    if (read_output(program, nvrtc.GetCUBINSize, nvrtc.GetCUBIN, &result->cubin,
+                    &result->cubin_size, err) < 0 ||
+        read_output(program, nvrtc.GetLTOIRSize, nvrtc.GetLTOIR, &result->ltoir,
+                    &result->ltoir_size, err) < 0 ||
+        read_output(program, nvrtc.GetPTXSize, nvrtc.GetPTX, &result->ptx, &result->ptx_size, err) <
+            0) {
         return -1;
     }
-    return read_lowered(program, source, result, err);
+    return read_lowered_names(program, source, result, err);
 }
 
 int nl_nvrtc_compile(const nl_nvrtc_source *source, nl_nvrtc_result *result, nl_error *err) {

@@ -27,7 +27,7 @@ static uint64_t last_token;
 static nl_driver inner;                  /* the driver table with its original functions */
 static NL_THREAD_LOCAL uint64_t current; /* token of the thread's innermost open profile */
 
-static session *find_lock_held(uint64_t token) {
+static session *find_session_lock_held(uint64_t token) {
     session *s = sessions;
     while (s && s->token != token)
         s = s->next;
@@ -87,7 +87,7 @@ static launch *begin_timed_launch(CUfunction function, const unsigned *sizes, si
     return l;
 }
 
-static CUresult end_launch(launch *l, CUstream stream, CUresult status) {
+static CUresult end_timed_launch(launch *l, CUstream stream, CUresult status) {
     if (!l)
         return status;
     if (status != CUDA_SUCCESS || inner.EventRecord(l->end, stream) != CUDA_SUCCESS) {
@@ -95,7 +95,7 @@ static CUresult end_launch(launch *l, CUstream stream, CUresult status) {
         return status;
     }
     nl_mutex_lock(&lock);
-    session *s = find_lock_held(current);
+    session *s = find_session_lock_held(current);
     if (s) {
         *s->last = l;
         s->last = &l->next;
@@ -112,9 +112,9 @@ static CUresult timed_LaunchKernel(CUfunction function, unsigned grid_x, unsigne
                                    void **params, void **extra) {
     unsigned sizes[] = {grid_x, grid_y, grid_z, block_x, block_y, block_z};
     launch *l = begin_timed_launch(function, sizes, shared, stream);
-    return end_launch(l, stream,
-                      inner.LaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y,
-                                         block_z, shared, stream, params, extra));
+    return end_timed_launch(l, stream,
+                            inner.LaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y,
+                                               block_z, shared, stream, params, extra));
 }
 
 static CUresult timed_LaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
@@ -123,9 +123,10 @@ static CUresult timed_LaunchCooperativeKernel(CUfunction function, unsigned grid
                                               void **params) {
     unsigned sizes[] = {grid_x, grid_y, grid_z, block_x, block_y, block_z};
     launch *l = begin_timed_launch(function, sizes, shared, stream);
-    return end_launch(l, stream,
-                      inner.LaunchCooperativeKernel(function, grid_x, grid_y, grid_z, block_x,
-                                                    block_y, block_z, shared, stream, params));
+    return end_timed_launch(l, stream,
+                            inner.LaunchCooperativeKernel(function, grid_x, grid_y, grid_z, block_x,
+                                                          block_y, block_z, shared, stream,
+                                                          params));
 }
 
 static CUresult timed_LaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
@@ -133,7 +134,8 @@ static CUresult timed_LaunchKernelEx(const CUlaunchConfig *config, CUfunction fu
     unsigned sizes[] = {config->gridDimX,  config->gridDimY,  config->gridDimZ,
                         config->blockDimX, config->blockDimY, config->blockDimZ};
     launch *l = begin_timed_launch(function, sizes, config->sharedMemBytes, config->hStream);
-    return end_launch(l, config->hStream, inner.LaunchKernelEx(config, function, params, extra));
+    return end_timed_launch(l, config->hStream,
+                            inner.LaunchKernelEx(config, function, params, extra));
 }
 
 static void replace_calls_lock_held(void) {
@@ -172,7 +174,7 @@ uint64_t nl_timed_open(void) {
 
 static launch *pop_launch(uint64_t token) {
     nl_mutex_lock(&lock);
-    session *s = find_lock_held(token);
+    session *s = find_session_lock_held(token);
     launch *l = s ? s->first : NULL;
     if (l) {
         s->first = l->next;

@@ -190,7 +190,7 @@ static int check_device(nl_py_call *call, int index, const nl_py_value *v) {
     const nl_device *device = device_of(call, v);
     if (!device || device == call->device)
         return 0;
-    if (!call->may_visit || !nl_device_may_visit(call->device, device))
+    if (!call->may_visit || !nl_device_allows_peer_buffers(call->device, device))
         return nl_py_argument_refuse(
             call, index, object_for_messages(v), PyExc_ValueError,
             " on device %d, but the kernel runs on device %d: copy it over", device->ordinal,
@@ -264,7 +264,7 @@ static int use_device_array(const nl_py_call *call, const nl_py_array *a) {
     const nl_device *device = a->buffer->device;
     /* if an array is on another device, the launcher waits before and after the kernel */
     int visiting = a->buffer->size && device != call->device;
-    int result = visiting ? nl_device_alive(device, a->buffer->generation, &err)
+    int result = visiting ? nl_device_check_generation(device, a->buffer->generation, &err)
                           : nl_py_devarray_use(a, call->stream, call->blocking, &err);
     if (result < 0)
         nl_py_raise(&err);

@@ -302,7 +302,7 @@ int nl_py_arrayinterface_read(nl_py_state *state, PyObject *obj, nl_py_foreign *
     if (!nl_py_fastarray_read(state, obj, out) && (found = read_dictionary(state, obj, out)) == 0)
         return 0;
     if (found >= 0)
-        out->orders = (uint8_t)nl_layout_orders(&out->layout);
+        out->orders = (uint8_t)nl_layout_contiguous_orders(&out->layout);
     if (found >= 0 && !nl_py_dlpack_is_lazy(state, obj, out))
         return 1;
     nl_py_arrayinterface_clear(out);
@@ -319,7 +319,7 @@ int nl_py_arrayinterface_needs_stream_order(const nl_py_foreign *foreign, CUstre
         (foreign->stream == CU_STREAM_LEGACY && blocking))
         return 0;
     /* during a capture, the program that launches the graph is responsible for the order */
-    return !(nl_capture_is_any_active() && nl_capture_has(stream));
+    return !(nl_capture_is_any_active() && nl_capture_has_stream(stream));
 }
 
 int nl_py_arrayinterface_wait(const nl_py_foreign *foreign, CUstream stream, int blocking) {
@@ -328,7 +328,7 @@ int nl_py_arrayinterface_wait(const nl_py_foreign *foreign, CUstream stream, int
     if (!nl_py_arrayinterface_needs_stream_order(foreign, stream, blocking))
         return 0;
     nl_device *dev = nl_device_current(&err);
-    NL_UNLOCKED(result = dev ? nl_stream_order(dev, stream, foreign->stream, &err) : -1);
+    NL_UNLOCKED(result = dev ? nl_stream_order_after(dev, stream, foreign->stream, &err) : -1);
     if (result < 0)
         nl_py_raise(&err);
     return result;
@@ -370,7 +370,7 @@ static PyObject *bound_to(nl_py_state *state, PyObject *array, CUstream handle, 
     int blocking = 1;
     Py_XDECREF(stream_object);
     if (stream && waited &&
-        nl_stream_blocking(((nl_py_stream *)stream)->stream, &blocking, &err) < 0) {
+        nl_stream_read_blocking(((nl_py_stream *)stream)->stream, &blocking, &err) < 0) {
         nl_py_raise(&err);
         Py_CLEAR(stream);
     }
@@ -419,7 +419,7 @@ static int import_tensor(nl_py_state *state, PyObject *obj, CUstream stream, PyO
     nl_py_foreign foreign;
     nl_error err;
     int blocking = 1;
-    if (!nl_device_current(&err) || nl_stream_handle_blocking(stream, &blocking, &err) < 0) {
+    if (!nl_device_current(&err) || nl_stream_read_handle_blocking(stream, &blocking, &err) < 0) {
         nl_py_raise(&err);
         return -1;
     }
@@ -484,11 +484,11 @@ PyObject *nl_py_arrayinterface_get(PyObject *self, void *Py_UNUSED(closure)) {
     nl_py_array *a = (nl_py_array *)self;
     const nl_py_state *state = a->state;
     nl_error err;
-    if (nl_device_alive(a->buffer->device, a->buffer->generation, &err) < 0)
+    if (nl_device_check_generation(a->buffer->device, a->buffer->generation, &err) < 0)
         return nl_py_raise(&err);
     CUdeviceptr address = nl_py_devarray_count(a) > 0 && a->itemsize > 0 ? a->address : 0;
     PyObject *dict = PyDict_New(), *typestr = PyObject_GetAttrString(a->descr, "str");
-    nl_buffer_expose(a->buffer);
+    nl_buffer_mark_exposed(a->buffer);
     if (!dict || !typestr ||
         set_item(dict, interface_key(state, KEY_SHAPE), nl_py_geometry_tuple(a->shape, a->ndim)) <
             0 ||

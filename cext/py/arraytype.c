@@ -93,9 +93,9 @@ static PyObject *devarray_address_unexposed(PyObject *self, void *Py_UNUSED(clos
 static PyObject *devarray_address(PyObject *self, void *closure) {
     nl_error err;
     const nl_buffer *buffer = ((nl_py_array *)self)->buffer;
-    if (nl_device_alive(buffer->device, buffer->generation, &err) < 0)
+    if (nl_device_check_generation(buffer->device, buffer->generation, &err) < 0)
         return nl_py_raise(&err);
-    nl_buffer_expose(((nl_py_array *)self)->buffer);
+    nl_buffer_mark_exposed(((nl_py_array *)self)->buffer);
     return devarray_address_unexposed(self, closure);
 }
 
@@ -174,7 +174,7 @@ static PyObject *devarray_call_key(PyObject *self, PyObject *Py_UNUSED(ignored))
     words[1] = (int64_t)(a->address & 15) | (int64_t)nl_device_selected() << 8 |
                (int64_t)a->buffer->device->ordinal << 32;
     words[2] = (int64_t)nl_atomic_load(&a->buffer->device->generation);
-    words[3] = handle == NULL && nl_capture_is_in_thread() ? -1 : (int64_t)(uintptr_t)handle;
+    words[3] = handle == NULL && nl_capture_is_active_in_thread() ? -1 : (int64_t)(uintptr_t)handle;
     words[4] = a->itemsize;
     memcpy(&words[HEAD], a->shape, 2 * (size_t)a->ndim * sizeof words[0]);
     return PyBytes_FromStringAndSize((const char *)words, (HEAD + 2 * (Py_ssize_t)a->ndim) *

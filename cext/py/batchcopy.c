@@ -129,7 +129,8 @@ static PyObject *planned_copy(const nl_py_array *target, const part *parts, int 
     for (int i = 0; i < count; i++) {
         if (parts[i].source->buffer->device != target->buffer->device)
             return Py_NewRef(Py_None);
-        size = nl_runs_word(&parts[i].runs, target->itemsize, parts[i].from | parts[i].to, size);
+        size =
+            nl_runs_word_size(&parts[i].runs, target->itemsize, parts[i].from | parts[i].to, size);
         ndim = parts[i].runs.count > ndim ? parts[i].runs.count : ndim;
     }
     if (ndim > MAX_DIMS)
@@ -208,7 +209,7 @@ static int is_single_driver_copy(const nl_layout *of, const int64_t *to) {
         count++;
     }
     dense.ndim = count;
-    if (count == 0 || (is_equal && nl_layout_orders(&dense)))
+    if (count == 0 || (is_equal && nl_layout_contiguous_orders(&dense)))
         return 1;
     if (count > 2 || !is_forward)
         return 0;

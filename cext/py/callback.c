@@ -261,7 +261,7 @@ static void wait_for_all(void) {
     nl_error ignored; /* a faulted device runs no callbacks, so it is not waited for */
     nl_device *dev = NULL;
     for (int after = -1; (dev = next_device(after)) != NULL; after = dev->ordinal) {
-        if (nl_device_usable())
+        if (nl_device_are_usable())
             nl_device_synchronize(dev, &ignored);
     }
     nl_mutex_lock(&lock);

@@ -49,7 +49,7 @@ int nl_py_capture_keep_owner(CUstream stream, PyObject *owner, nl_error *err) {
 }
 
 int nl_py_capture_check_default(CUstream stream, const char *what) {
-    if ((stream && stream != CU_STREAM_LEGACY) || !nl_capture_is_in_thread())
+    if ((stream && stream != CU_STREAM_LEGACY) || !nl_capture_is_active_in_thread())
         return 0;
     PyErr_Format(PyExc_RuntimeError,
                  "%s on the default stream inside a capture would not be part of the graph: "
@@ -59,7 +59,7 @@ int nl_py_capture_check_default(CUstream stream, const char *what) {
 }
 
 int nl_py_capture_check_waiting(CUstream stream, const char *what, const char *advice) {
-    if (!nl_capture_has(stream))
+    if (!nl_capture_has_stream(stream))
         return 0;
     PyErr_Format(PyExc_RuntimeError, "%s cannot be captured%s", what, advice);
     return -1;
@@ -75,9 +75,9 @@ static int refuse_asking(const char *what, const char *where) {
 }
 
 int nl_py_capture_check_asking(CUstream stream, const char *what) {
-    return nl_capture_has(stream) ? refuse_asking(what, "the stream") : 0;
+    return nl_capture_has_stream(stream) ? refuse_asking(what, "the stream") : 0;
 }
 
 int nl_py_capture_check_device(const nl_device *device, const char *what) {
-    return nl_capture_is_on(device) ? refuse_asking(what, "a stream of this device") : 0;
+    return nl_capture_is_on_device(device) ? refuse_asking(what, "a stream of this device") : 0;
 }

@@ -57,7 +57,7 @@ PyObject *nl_py_devarray_new(nl_py_state *state, const nl_py_array_parts *parts,
     a->descr = Py_NewRef(parts->descr);
     a->owner = Py_XNewRef(parts->owner);
     a->stream = Py_XNewRef(parts->stream);
-    a->flags = (uint8_t)(nl_layout_orders(layout) | /* NL_PY_ARRAY_C, NL_PY_ARRAY_F */
+    a->flags = (uint8_t)(nl_layout_contiguous_orders(layout) | /* NL_PY_ARRAY_C, NL_PY_ARRAY_F */
                          (parts->readonly ? NL_PY_ARRAY_READONLY : 0) |
                          (parts->repeated ? NL_PY_ARRAY_REPEATED : 0) |
                          (parts->view ? NL_PY_ARRAY_VIEW : 0) |
@@ -124,7 +124,7 @@ PyObject *nl_py_devarray_find_stream(const nl_py_state *state, PyObject *const *
 
 void nl_py_devarray_buffer_release(nl_buffer *buffer) {
     PyObject *type, *value, *traceback;
-    buffer = nl_buffer_drop(buffer);
+    buffer = nl_buffer_drop_reference(buffer);
     if (__builtin_expect(buffer == NULL, 1))
         return;
     PyErr_Fetch(&type, &value, &traceback);

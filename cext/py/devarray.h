@@ -126,7 +126,7 @@ int64_t nl_py_devarray_count(const nl_py_array *a);
 static inline int nl_py_devarray_use(const nl_py_array *a, CUstream stream, int blocking,
                                      nl_error *err) {
     nl_buffer *buffer = a->buffer;
-    if (nl_device_alive(buffer->device, buffer->generation, err) < 0)
+    if (nl_device_check_generation(buffer->device, buffer->generation, err) < 0)
         return -1;
     if (nl_capture_is_any_active() && a->owner &&
         nl_py_capture_keep_owner(stream, a->owner, err) < 0)

@@ -44,9 +44,9 @@ static int read_bytes(void *to, CUdeviceptr from, size_t size, CUstream stream, 
         return NL_CU(err, MemcpyDtoH, to, from, size);
     if (NL_CU(err, MemcpyDtoHAsync, to, from, size, stream) < 0)
         return -1;
-    nl_wait_hold(); /* the copy begins only when the stream is idle: see core/wait */
+    nl_wait_hold_interrupts(); /* the copy begins only when the stream is idle: see core/wait */
     int result = NL_CU(err, StreamSynchronize, stream);
-    nl_wait_release();
+    nl_wait_release_interrupts();
     return result;
 }
 
@@ -63,7 +63,7 @@ static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstrea
     if (a->itemsize > 0) {
         nl_py_checks_note_caller();
         Py_BEGIN_ALLOW_THREADS;
-        status = nl_device_alive(a->buffer->device, a->buffer->generation, &err) < 0 ||
+        status = nl_device_check_generation(a->buffer->device, a->buffer->generation, &err) < 0 ||
                          nl_device_bind(a->buffer->device, &err) < 0
                      ? -1
                      : read_bytes(bytes, address, (size_t)a->itemsize, stream, &err);
@@ -273,9 +273,10 @@ PyObject *nl_py_devcopy_in_capture(PyObject *self, PyObject *Py_UNUSED(unused)) 
     CUstream stream;
     nl_error err;
     int status = CU_STREAM_CAPTURE_STATUS_NONE;
-    if (nl_capture_is_any_active() && (nl_capture_is_in_thread() || nl_capture_is_on(dev)))
+    if (nl_capture_is_any_active() &&
+        (nl_capture_is_active_in_thread() || nl_capture_is_on_device(dev)))
         Py_RETURN_TRUE;
-    if (nl_device_alive(dev, a->buffer->generation, &err) < 0)
+    if (nl_device_check_generation(dev, a->buffer->generation, &err) < 0)
         Py_RETURN_FALSE;
     if (usual_stream(a, &stream, NULL, &stream_object) < 0)
         return NULL;
@@ -335,27 +336,28 @@ static int is_default(CUstream stream) {
 }
 
 /* Chooses the streams of both sides of a copy between devices. If the call specifies a stream
- * (`asked`), the array on that stream's device uses it, and nl_peer_choose selects the stream of
- * the other array. Otherwise each side uses its array's own stream, or the default stream of its
- * device. */
+ * (`asked`), the array on that stream's device uses it, and nl_peer_choose_stream selects the
+ * stream of the other array. Otherwise each side uses its array's own stream, or the default stream
+ * of its device. */
 static int find_streams(nl_peer *to, nl_peer *from, CUstream own, int own_blocking, int asked,
                         const nl_peer **given, nl_error *err) {
     nl_device *device = NULL;
     if (!is_default(to->stream)) {
-        if (nl_peer_of_stream(to->stream, to->device, from->device, &device, err) < 0)
+        if (nl_peer_device_of_stream(to->stream, to->device, from->device, &device, err) < 0)
             return -1;
         nl_peer *side = device == to->device ? to : from;
         if (asked || side == from) {
             *given = side;
             side->stream = to->stream;
             side->blocking = to->blocking;
-            return nl_peer_choose(side == to ? from : to, side->blocking, err);
+            return nl_peer_choose_stream(side == to ? from : to, side->blocking, err);
         }
     } else if (asked) {
         from->stream = to->stream;
         return 0;
     }
-    if (!is_default(own) && nl_peer_of_stream(own, from->device, to->device, &device, err) < 0)
+    if (!is_default(own) &&
+        nl_peer_device_of_stream(own, from->device, to->device, &device, err) < 0)
         return -1;
     if (is_default(own) || device == from->device) {
         from->stream = own;
@@ -445,7 +447,7 @@ PyObject *nl_py_devcopy_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
         goto done;
     }
     nl_device *dev = a->buffer->device, *other = b->buffer->device;
-    if (nl_device_alive(other, b->buffer->generation, &err) < 0) {
+    if (nl_device_check_generation(other, b->buffer->generation, &err) < 0) {
         nl_py_raise(&err);
         goto done;
     }

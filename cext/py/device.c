@@ -69,7 +69,7 @@ static PyObject *open_(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 
 static PyObject *end(PyObject *module, PyObject *Py_UNUSED(unused)) {
     PyDict_Clear(nl_py_state_of(module)->kept_scratch);
-    NL_UNLOCKED(nl_device_end());
+    NL_UNLOCKED(nl_device_synchronize_at_exit());
     if (nl_py_interrupt_raise())
         return NULL;
     Py_RETURN_NONE;
@@ -112,10 +112,10 @@ static int is_busy(int ordinal) {
     int mode, busy = 0;
     nl_device *dev = nl_device_is_ready(ordinal) ? nl_device_get(ordinal, &ignored) : NULL;
     if (dev == NULL || nl_capture_is_any_active() || nl_device_bind(dev, &ignored) < 0 ||
-        nl_capture_relax(&mode, &ignored) < 0)
+        nl_capture_relax_mode(&mode, &ignored) < 0)
         return 0;
     busy = nl_cu.StreamQuery(NULL) == CUDA_ERROR_NOT_READY;
-    nl_capture_restore(mode);
+    nl_capture_restore_mode(mode);
     return busy;
 }
 
@@ -219,7 +219,7 @@ static int read_handle(PyObject *argument, CUdevice *handle) {
     int ordinal;
     if (read_ordinal(argument, &ordinal) < 0 || open_driver() == NULL)
         return -1;
-    if (nl_device_handle(ordinal, handle, &err) == 0)
+    if (nl_device_driver_handle(ordinal, handle, &err) == 0)
         return 0;
     nl_py_raise(&err);
     return -1;
@@ -331,7 +331,7 @@ static PyObject *enable_peer_access(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     if (dev == peer)
         return PyErr_Format(PyExc_ValueError, "device %d is not a peer of itself", dev->ordinal);
-    NL_UNLOCKED(result = nl_device_allow_visits(dev, peer, &err));
+    NL_UNLOCKED(result = nl_device_allow_peer_buffers(dev, peer, &err));
     return result < 0 ? nl_py_raise(&err) : Py_NewRef(Py_None);
 }
 

@@ -290,7 +290,7 @@ static PyObject *call_dlpack(PyObject *obj, PyObject *stream) {
 
 /* Returns the number of a stream in DLPack, where 1 is the legacy default stream. */
 static PyObject *stream_number(CUstream stream) {
-    if (nl_capture_is_any_active() && nl_capture_has(stream))
+    if (nl_capture_is_any_active() && nl_capture_has_stream(stream))
         /* -1: no wait, because the program that launches the graph is responsible for the order */
         return PyLong_FromLong(-1);
     return PyLong_FromVoidPtr(stream ? stream : CU_STREAM_LEGACY);
@@ -569,7 +569,7 @@ int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
         goto other;
     out->descr = NULL;
     out->readonly = 0;
-    out->orders = (uint8_t)nl_layout_orders(&out->layout);
+    out->orders = (uint8_t)nl_layout_contiguous_orders(&out->layout);
     out->address = low == high ? 0 : (CUdeviceptr)(uintptr_t)t.data + t.byte_offset;
     if (!nl_py_address_fits(out->address, low, high))
         goto other;

@@ -181,9 +181,9 @@ static int hand_over(nl_py_array *a, PyObject *stream_argument, int on_host) {
     nl_device *dev = a->buffer->device;
     if (read_stream(stream_argument, &consumer, &unordered) < 0)
         return -1;
-    if (nl_device_alive(dev, a->buffer->generation, &err) < 0)
+    if (nl_device_check_generation(dev, a->buffer->generation, &err) < 0)
         goto fail;
-    nl_buffer_expose(a->buffer); /* the consumer may use the memory on other streams */
+    nl_buffer_mark_exposed(a->buffer); /* the consumer may use the memory on other streams */
     if (on_host) {
         NL_UNLOCKED(result = nl_device_synchronize(dev, &err));
         if (result == 0)
@@ -199,7 +199,7 @@ static int hand_over(nl_py_array *a, PyObject *stream_argument, int on_host) {
     if (result == 0) {
         result = nl_device_bind(dev, &err);
         if (result == 0)
-            result = nl_stream_handle_blocking(consumer, &blocking, &err);
+            result = nl_stream_read_handle_blocking(consumer, &blocking, &err);
         if (result == 0)
             result = nl_py_devarray_use(a, consumer, blocking, &err);
         if (result == 0 && own != consumer && (own || !blocking))
@@ -276,7 +276,7 @@ static PyObject *export_to_host(nl_py_array *a, const nl_layout *layout, const n
     PyObject *capsule = NULL;
     if (nl_device_add_export(dev, &err) < 0)
         return nl_py_raise(&err);
-    if (nl_device_alive(dev, a->buffer->generation, &err) < 0)
+    if (nl_device_check_generation(dev, a->buffer->generation, &err) < 0)
         nl_py_raise(&err);
     else if (check_memory(a, layout) == 0)
         capsule = make_capsule((PyObject *)a, data_of(a), layout, element, NL_DL_CPU, 0, versioned,

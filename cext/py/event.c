@@ -114,7 +114,7 @@ static PyObject *event_elapsed_time(py_event *self, PyObject *args, PyObject *kw
 
 static PyObject *event_get_handle(py_event *self, void *Py_UNUSED(unused)) {
     nl_error err;
-    if (nl_device_alive(self->event->device, self->event->generation, &err) < 0)
+    if (nl_device_check_generation(self->event->device, self->event->generation, &err) < 0)
         return nl_py_raise(&err);
     return PyLong_FromVoidPtr(self->event->handle);
 }

@@ -98,9 +98,9 @@ static int copy_record(const nl_py_kernel *k, CUstream stream, char *record, nl_
         return -1;
     /* the launch is complete; waits for the copy before returning, because its destination `record`
      * is on the stack */
-    nl_wait_hold();
+    nl_wait_hold_interrupts();
     int result = NL_CU(err, StreamSynchronize, stream);
-    nl_wait_release();
+    nl_wait_release_interrupts();
     return result;
 }
 
@@ -128,7 +128,7 @@ static int reset_record(const nl_py_kernel *k, CUstream stream, char *record, nl
 static int read_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     const nl_module *module = k->kernel->module;
     nl_error again;
-    if (nl_device_alive(module->device, module->generation, err) < 0 ||
+    if (nl_device_check_generation(module->device, module->generation, err) < 0 ||
         nl_device_bind(module->device, err) < 0)
         return -1;
     int failed = NL_CU(err, StreamSynchronize, stream) < 0;

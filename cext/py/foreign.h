@@ -13,7 +13,7 @@ typedef struct nl_py_foreign {
     nl_element element;
     PyObject *descr; /* strong; the dtype object; for PLAIN elements, NULL until it is needed */
     int readonly;
-    uint8_t orders; /* nl_layout_orders of the layout */
+    uint8_t orders; /* nl_layout_contiguous_orders of the layout */
     int has_stream;
     CUstream stream; /* stream of the producer's pending work; valid if has_stream is 1 */
     nl_layout layout;

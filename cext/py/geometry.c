@@ -273,7 +273,7 @@ static PyObject *strides_as(PyObject *Py_UNUSED(module), PyObject *const *args, 
     if (!strides || !rows) {
         PyErr_NoMemory();
     } else if (read_all_strides(args + 2, count, layout.ndim, strides, rows) == 0) {
-        nl_layout_set_as(&layout, rows, (int)count);
+        nl_layout_set_like_several(&layout, rows, (int)count);
         result = strides_of(&layout);
     }
     if (count > INLINE_ARRAYS) {

@@ -62,7 +62,7 @@ static PyObject *graph_finish(PyObject *self, PyObject *Py_UNUSED(unused)) {
     nl_py_graph *g = (nl_py_graph *)self;
     nl_error err;
     int result;
-    if (!nl_graph_leave(g->graph)) {
+    if (!nl_graph_stop_recording(g->graph)) {
         PyErr_SetString(PyExc_RuntimeError, "this capture is over already");
         return NULL;
     }
@@ -73,7 +73,7 @@ static PyObject *graph_finish(PyObject *self, PyObject *Py_UNUSED(unused)) {
 
 static PyObject *graph_abandon(PyObject *self, PyObject *Py_UNUSED(unused)) {
     nl_py_graph *g = (nl_py_graph *)self;
-    if (nl_graph_leave(g->graph)) {
+    if (nl_graph_stop_recording(g->graph)) {
         NL_UNLOCKED(nl_graph_abandon(g->graph));
         Py_DECREF(self); /* the capture's reference */
     }
@@ -154,7 +154,7 @@ static PyObject *graph_stream(PyObject *self, void *Py_UNUSED(closure)) {
 }
 
 static PyObject *graph_is_capturing(PyObject *self, void *Py_UNUSED(closure)) {
-    return PyBool_FromLong(nl_graph_is_going(((nl_py_graph *)self)->graph));
+    return PyBool_FromLong(nl_graph_is_capturing(((nl_py_graph *)self)->graph));
 }
 
 static int graph_traverse(PyObject *self, visitproc visit, void *arg) {
@@ -168,12 +168,12 @@ static int graph_traverse(PyObject *self, visitproc visit, void *arg) {
     return 0;
 }
 
-/* Waits for pending launches (nl_graph_wait), then releases all objects. A wait is needed for host
- * arrays, which are not freed in stream order. */
+/* Waits for pending launches (nl_graph_wait_for_launches), then releases all objects. A wait is
+ * needed for host arrays, which are not freed in stream order. */
 static void drop_all(nl_py_graph *g) {
     if (g->graph) {
         Py_BEGIN_ALLOW_THREADS;
-        nl_graph_wait(g->graph);
+        nl_graph_wait_for_launches(g->graph);
         nl_graph_release(g->graph);
         Py_END_ALLOW_THREADS;
     }
@@ -201,7 +201,7 @@ static void graph_dealloc(PyObject *self) {
 /* ---- types ---- */
 
 static PyObject *is_capturing_in_thread(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return PyBool_FromLong(nl_capture_is_in_thread());
+    return PyBool_FromLong(nl_capture_is_active_in_thread());
 }
 
 static PyObject *capture_stream(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {

@@ -116,7 +116,7 @@ static void fix_arrays(const nl_py_state *state, PyObject *tuple) {
     for (Py_ssize_t i = 0; tuple != NULL && i < PyTuple_GET_SIZE(tuple); i++) {
         PyObject *value = PyTuple_GET_ITEM(tuple, i);
         if (nl_py_devarray_check(state, value))
-            nl_buffer_fix(((nl_py_array *)value)->buffer);
+            nl_buffer_forbid_move(((nl_py_array *)value)->buffer);
         else if (PyTuple_Check(value))
             fix_arrays(state, value);
     }

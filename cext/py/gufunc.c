@@ -147,7 +147,7 @@ static PyObject *result_of(nl_py_gucall *c, int i) {
 static PyObject *collect_results(nl_py_gucall *c) {
     int nout = c->count - c->nin;
     for (int i = 0; i < c->nin; i++)
-        if (nl_gcore_writes(&c->g->core, i) && c->stands_in[i] && !return_replaced(c, i))
+        if (nl_gcore_is_written(&c->g->core, i) && c->stands_in[i] && !return_replaced(c, i))
             return NULL;
     if (nout == 1)
         return result_of(c, c->nin);

@@ -81,7 +81,7 @@ static int find_fixed(const nl_py_gucall *c, kind *k) {
         int64_t strides[NL_GU_MAX_CORE], bytes = (int64_t)nl_dtype_size((nl_dtype)c->dtypes[i]);
         uint64_t bits = c->slots[i][0];
         int64_t itemsize = bytes;
-        nl_gloop_core(&c->loop, i, k->shapes[i], strides);
+        nl_gloop_core_layout(&c->loop, i, k->shapes[i], strides);
         for (int d = 0; d < c->g->core.ndim[i]; d++) {
             if (k->shapes[i][d] > FIXED_CORE)
                 return 0;
@@ -115,7 +115,7 @@ static int64_t dense_bytes(const nl_py_gucall *c, int i) {
     int64_t shape[NL_GU_MAX_CORE], strides[NL_GU_MAX_CORE];
     int64_t itemsize = (int64_t)nl_dtype_size((nl_dtype)c->dtypes[i]), size = itemsize;
     int n = c->g->core.ndim[i], is_c = 1, is_f = 1;
-    nl_gloop_core(&c->loop, i, shape, strides);
+    nl_gloop_core_layout(&c->loop, i, shape, strides);
     for (int d = n - 1; d >= 0; d--) {
         is_c = is_c && (shape[d] <= 1 || strides[d] == size);
         size *= shape[d];

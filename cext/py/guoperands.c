@@ -20,7 +20,8 @@ int nl_py_guoperands_read(nl_py_gucall *c, PyObject *const *args, PyObject *cons
         c->read = i + 1;
         if (!given)
             nl_py_operand_none(op);
-        else if ((!nl_gcore_writes(&c->g->core, i) ? nl_py_operand_read(&c->operation, given, i, op)
+        else if ((!nl_gcore_is_written(&c->g->core, i)
+                      ? nl_py_operand_read(&c->operation, given, i, op)
                   : i < c->nin ? nl_py_operand_read_written(&c->operation, given, i, op)
                                : nl_py_operand_read_out(&c->operation, given, i, op)) < 0)
             return -1;
@@ -59,12 +60,12 @@ int nl_py_guoperands_dimensions(nl_py_gucall *c) {
     c->loop.keepdims = keepdims == Py_True;
     for (int i = 0; i < c->count; i++)
         show_operand(c, i);
-    if (nl_gloop_open(&c->loop, &err) < 0)
+    if (nl_gloop_read_dimensions(&c->loop, &err) < 0)
         return raise_from(&err);
     if (nl_py_guaxes_read(&c->loop, c->keywords.given[NL_PY_KEY_AXES],
                           c->keywords.given[NL_PY_KEY_AXIS]) < 0)
         return -1;
-    if (nl_gloop_sizes(&c->loop, &err) < 0 || nl_gloop_broadcast(&c->loop, &err) < 0)
+    if (nl_gloop_set_sizes(&c->loop, &err) < 0 || nl_gloop_broadcast(&c->loop, &err) < 0)
         return raise_from(&err);
     return 0;
 }
@@ -90,7 +91,7 @@ static int replace_operand(nl_py_gucall *c, int i, PyObject *array) {
     int result;
     if (!array)
         return -1;
-    if (!nl_gcore_writes(&c->g->core, i)) {
+    if (!nl_gcore_is_written(&c->g->core, i)) {
         nl_py_operand_clear(op);
         result = nl_py_operand_read(&c->operation, array, i, op);
         op->given = given;
@@ -127,7 +128,7 @@ static int is_aligned(const nl_py_gucall *c, int i, nl_dtype dtype) {
 int nl_py_guoperands_is_dense(const nl_py_gucall *c, int i, char order, int64_t itemsize) {
     int64_t shape[NL_GU_MAX_CORE], strides[NL_GU_MAX_CORE], expected = itemsize;
     int n = c->g->core.ndim[i];
-    nl_gloop_core(&c->loop, i, shape, strides);
+    nl_gloop_core_layout(&c->loop, i, shape, strides);
     for (int k = 0; k < n; k++)
         if (shape[k] == 0)
             return 1;
@@ -146,7 +147,7 @@ int nl_py_guoperands_is_dense(const nl_py_gucall *c, int i, char order, int64_t 
 static int copy_has_dense_core(const nl_py_gucall *c, int i) {
     const nl_goperand *o = &c->loop.operands[i];
     int64_t shape[NL_GU_MAX_CORE], strides[NL_GU_MAX_CORE], bytes = o->array.itemsize;
-    nl_gloop_core(&c->loop, i, shape, strides);
+    nl_gloop_core_layout(&c->loop, i, shape, strides);
     for (int k = 0; k < c->g->core.ndim[i]; k++)
         bytes *= shape[k];
     for (int k = 0; k < o->array.ndim - o->core; k++) {
@@ -180,7 +181,7 @@ static PyObject *core_axes(const nl_py_gucall *c, int i) {
 }
 
 static PyObject *cast_operand(nl_py_gucall *c, int i, nl_dtype dtype) {
-    const char *method = nl_gcore_writes(&c->g->core, i) ? "_cast_to_write" : "_cast";
+    const char *method = nl_gcore_is_written(&c->g->core, i) ? "_cast_to_write" : "_cast";
     PyObject *descr = nl_py_hostarray_descr_of(dtype);
     PyObject *made =
         descr ? PyObject_CallMethod((PyObject *)c->g, method, "OOO", c->operands[i].array, descr,
@@ -212,7 +213,7 @@ int nl_py_guoperands_inputs(nl_py_gucall *c) {
         if (!fits_promise(c, i) && lay_out_operand(c, i) < 0)
             return -1;
         if (op->place == NL_PY_PLACE_DEVICE && !is_aligned(c, i, dtype)) {
-            if (nl_gcore_writes(&c->g->core, i)) {
+            if (nl_gcore_is_written(&c->g->core, i)) {
                 if (replace_operand(c, i, cast_operand(c, i, dtype)) < 0 ||
                     (!fits_promise(c, i) && lay_out_operand(c, i) < 0))
                     return -1;
@@ -245,7 +246,7 @@ static int make_output(nl_py_gucall *c, int i, int on_device) {
     nl_dtype dtype = (nl_dtype)c->dtypes[i];
     nl_error err;
     o->array.itemsize = (int64_t)nl_dtype_size(dtype);
-    if (nl_gloop_output(&c->loop, i, order_of(c), c->orders[i] == 'F', &err) < 0)
+    if (nl_gloop_set_output_layout(&c->loop, i, order_of(c), c->orders[i] == 'F', &err) < 0)
         return raise_from(&err);
     return nl_py_operand_make(&c->operation, &c->operands[i], on_device, dtype, o->array.ndim,
                               o->array.shape, o->array.strides);
@@ -287,10 +288,10 @@ static int separate_inputs(nl_py_gucall *c) {
         nl_py_operand *in = &c->operands[i];
         for (int k = 0; in->place == NL_PY_PLACE_DEVICE && k < c->count; k++) {
             const nl_py_operand *out = &c->operands[k];
-            if (k == i || !nl_gcore_writes(&c->g->core, k) || out->place != NL_PY_PLACE_DEVICE ||
-                !nl_py_operands_overlap(in, out, no_core))
+            if (k == i || !nl_gcore_is_written(&c->g->core, k) ||
+                out->place != NL_PY_PLACE_DEVICE || !nl_py_operands_overlap(in, out, no_core))
                 continue;
-            if (nl_gcore_writes(&c->g->core, i))
+            if (nl_gcore_is_written(&c->g->core, i))
                 return refuse_shared(c, i, k);
             if (nl_py_operand_separate(&c->operation, in) < 0)
                 return -1;
@@ -309,7 +310,7 @@ int nl_py_guoperands_enter(nl_py_gucall *c) {
     for (int i = 0; i < c->count; i++)
         c->operands[i].copied = c->operands[i].place != NL_PY_PLACE_HOST ? 0
                                 : i >= c->nin                            ? NL_PY_TRANSFER_OUT
-                                : nl_gcore_writes(&c->g->core, i)
+                                : nl_gcore_is_written(&c->g->core, i)
                                     ? NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT
                                     : NL_PY_TRANSFER_IN;
     if (nl_py_operands_enter(&c->operation, c->operands, c->count, NL_PY_READS_SOME) < 0)

@@ -91,7 +91,7 @@ nl_py_hostcopy *nl_py_hostcopy_next(nl_py_hostcopies *c) {
 void nl_py_hostcopy_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order) {
     nl_layout_copy(&item->device, &item->host);
     if (order == 'K')
-        nl_layout_set_k(&item->device);
+        nl_layout_set_k_order(&item->device);
     else if (order == 'F')
         nl_layout_set_f(&item->device);
     else
@@ -160,7 +160,7 @@ static int is_copied_back(const nl_py_hostcopies *c) {
 }
 
 static int is_contiguous(const nl_layout *layout) {
-    return nl_layout_orders(layout) != 0;
+    return nl_layout_contiguous_orders(layout) != 0;
 }
 
 /* an item that shares the copy of another item has the other item's memory, so only the other item
@@ -186,7 +186,7 @@ static int is_copy_checked(void) {
 /* Returns the maximum size in bytes for which a block is faster than separate copies, or 0 if no
  * block is used. */
 static int64_t block_capacity(const nl_py_hostcopies *c, nl_py_reads reads) {
-    int64_t shared = nl_bounce_shared();
+    int64_t shared = nl_bounce_count_shared();
     if (!is_copied_back(c) || c->is_deferred || is_copy_checked())
         return 0;
     if (reads == NL_PY_READS_ANY)
@@ -246,8 +246,8 @@ static void lock_block(nl_py_hostcopies *c) {
             c->address = c->small->address;
         }
     } else if (nl_bounce_can_lock(size) &&
-               nl_hostblock_alloc(c->device, nl_bounce_round(size), NL_HOST_LOCKED, 0, &c->large,
-                                  &ignored) == 0 &&
+               nl_hostblock_alloc(c->device, nl_bounce_round_size(size), NL_HOST_LOCKED, 0,
+                                  &c->large, &ignored) == 0 &&
                nl_hostblock_device_address(c->large, &c->address, &ignored) == 0) {
         c->block = c->large->memory;
     }
@@ -352,7 +352,7 @@ static int send_separately(const nl_py_hostcopies *c, nl_error *err) {
         if (is_sent_alone(c, item))
             uploads[n++] = (nl_upload){item->address, &item->device, item->data, &item->host};
     }
-    int status = nl_transfer_uploads(c->device, uploads, n, c->stream, err);
+    int status = nl_transfer_upload_arrays(c->device, uploads, n, c->stream, err);
     if (uploads != on_stack)
         nl_mem_free(uploads);
     return status;
@@ -466,7 +466,7 @@ int nl_py_hostcopy_leave(nl_py_hostcopies *c) {
  * it. Returns 0 if the wait ended early, in which case the device may still use the block. */
 static int wait_for_block(const nl_py_hostcopies *c) {
     nl_error ignored;
-    return nl_device_bind(c->device, &ignored) < 0 || nl_wait_is_idle(c->stream);
+    return nl_device_bind(c->device, &ignored) < 0 || nl_wait_until_idle(c->stream);
 }
 
 static void release_blocks(nl_py_hostcopies *c, int is_idle) {

@@ -517,7 +517,7 @@ static PyObject *run_entry(hostfunction *f, const entry *e, nl_py_values *read,
     if (write_arguments(f, e, read, args, block) < 0)
         return NULL;
     PyThreadState *thread = f->keeps_lock ? NULL : PyEval_SaveThread();
-    status = nl_hostloop_guard(e->function->run, &frame);
+    status = nl_hostloop_run_guarded(e->function->run, &frame);
     if (thread)
         PyEval_RestoreThread(thread);
     if (__builtin_expect(status < 0, 0))

@@ -56,7 +56,8 @@ static void hostmemory_dealloc(PyObject *self) {
  * numbalite has mapped remain valid after a reset. */
 static int check_alive(const nl_host_block *b) {
     nl_error err;
-    if (b->kind < NL_HOST_WRITE_COMBINED || nl_device_alive(b->device, b->generation, &err) == 0)
+    if (b->kind < NL_HOST_WRITE_COMBINED ||
+        nl_device_check_generation(b->device, b->generation, &err) == 0)
         return 0;
     nl_py_raise(&err);
     return -1;
@@ -151,7 +152,7 @@ static PyObject *host_memory(PyObject *module, PyObject *args, PyObject *kwargs)
 
 PyObject *nl_py_hostmemory_empty(nl_py_state *state, PyObject *descr, const nl_layout *layout) {
     size_t size = (size_t)(nl_layout_count(layout) * layout->itemsize);
-    if (size >= NL_HOSTBLOCK_LEAST && size <= nl_hostblock_limit()) {
+    if (size >= NL_HOSTBLOCK_LEAST && size <= nl_hostblock_cache_limit()) {
         nl_host_block *block = alloc_block(size, NL_HOST_RESULT, 0);
         PyObject *memory = block ? wrap_block(state->hostmemory_type, block) : NULL;
         if (!memory)

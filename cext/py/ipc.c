@@ -204,7 +204,7 @@ static int move_to_shared_memory(nl_py_array *a, nl_error *err) {
     }
     a->address = plain->address + (a->address - old->address);
     a->buffer = plain;
-    nl_device_moved();
+    nl_device_bump_epoch();
 #ifdef Py_GIL_DISABLED
     ((moved *)plain->owner)->old = old;
 #else
@@ -228,7 +228,7 @@ static PyObject *ipc_export(PyObject *module, PyObject *argument) {
         return PyErr_Format(PyExc_ValueError, "an array without elements has no memory to share");
     }
     Py_BEGIN_ALLOW_THREADS;
-    status = nl_device_alive(a->buffer->device, a->buffer->generation, &err);
+    status = nl_device_check_generation(a->buffer->device, a->buffer->generation, &err);
     if (status == 0)
         status = nl_device_bind(a->buffer->device, &err);
     Py_END_ALLOW_THREADS;
@@ -238,7 +238,7 @@ static PyObject *ipc_export(PyObject *module, PyObject *argument) {
         return nl_py_raise(&err);
     nl_device *dev = a->buffer->device;
     CUdeviceptr address = a->address;
-    nl_buffer_expose(a->buffer);
+    nl_buffer_mark_exposed(a->buffer);
     NL_UNLOCKED(status = nl_ipc_export(dev, address, &handle, &offset, &size, &err));
     if (status < 0)
         return nl_py_raise(&err);

@@ -77,7 +77,7 @@ static int run_with_hosts(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call,
 /* A launch during a capture uses this code path also for device arrays, so that the graph records
  * them. */
 static __attribute__((noinline)) int is_ordered(const nl_py_launcher *l) {
-    return l->blocking && !nl_capture_has(l->shape.stream);
+    return l->blocking && !nl_capture_has_stream(l->shape.stream);
 }
 
 static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kernel *k,

@@ -96,11 +96,11 @@ static int call_with_handle(const librarycall *self, nl_device *dev, CUstream st
                             nl_error *err) {
     nl_handle *handle = NULL;
     nl_cudalib library = (nl_cudalib)self->library;
-    if (nl_handle_enter_with(library, dev, stream, workspace, &handle, err) < 0)
+    if (nl_handle_lock_with_workspace(library, dev, stream, workspace, &handle, err) < 0)
         return -1;
     words[0] = handle->number;
     *status = nl_cudalib_call(self->function, words);
-    return nl_handle_leave(library, handle, err);
+    return nl_handle_unlock(library, handle, err);
 }
 
 static PyObject *librarycall_vectorcall(PyObject *object, PyObject *const *args, size_t flags,
@@ -141,7 +141,7 @@ nl_cudalib_function nl_py_librarycall_function(const nl_py_state *state, PyObjec
 
 /* Returns the library with this name, or -1 with an exception if the name is unknown. */
 static int library_of(const char *name) {
-    int library = nl_cudalib_of(name);
+    int library = nl_cudalib_from_name(name);
     if (library < 0)
         PyErr_Format(PyExc_ValueError, "CUDA library %.80s is unknown", name);
     return library;

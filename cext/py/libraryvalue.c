@@ -36,7 +36,7 @@ static void destroy_by_call(const nl_py_libraryvalue *self, nl_cudalib_function 
     d->number = self->number;
     d->device = self->device;
     d->generation = self->generation;
-    if (!nl_device_postpone(&d->later, destroy_value, d))
+    if (!nl_device_postpone_release(&d->later, destroy_value, d))
         NL_UNLOCKED(destroy_value(d));
 }
 
@@ -55,8 +55,8 @@ static void destroy_by_object(const nl_py_libraryvalue *self) {
 
 static int is_alive(const nl_py_libraryvalue *self) {
     nl_error ignored;
-    return !Py_IsFinalizing() && nl_device_usable() &&
-           nl_device_alive(self->device, self->generation, &ignored) == 0;
+    return !Py_IsFinalizing() && nl_device_are_usable() &&
+           nl_device_check_generation(self->device, self->generation, &ignored) == 0;
 }
 
 static void libraryvalue_dealloc(PyObject *object) {

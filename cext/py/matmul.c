@@ -88,7 +88,7 @@ static int type_of(const product *p, const nl_py_array *x) {
         return -1;
     if (x->dtype == NL_UINT16)
         return p->bfloat16 ? CUDA_R_16BF : -1;
-    return nl_gemm_type((nl_dtype)x->dtype);
+    return nl_gemm_cuda_type((nl_dtype)x->dtype);
 }
 
 /* Fills *g and returns 1, or returns 0 if Python must compute the product. */
@@ -131,7 +131,7 @@ static int is_plain(const product *p, const nl_py_array *x) {
 /* Returns whether cuBLAS can write the product to `out`. */
 static int can_write_product(const product *p) {
     const nl_py_array *out = p->out;
-    if (!is_plain(p, out) || !nl_gemm_has(type_of(p, p->a), type_of(p, out)) ||
+    if (!is_plain(p, out) || !nl_gemm_supports(type_of(p, p->a), type_of(p, out)) ||
         out->flags & NL_PY_ARRAY_NO_TARGET)
         return 0;
     if (!p->trusted && (out->dtype != p->a->dtype || out->owner || out->buffer == p->a->buffer ||
@@ -182,13 +182,13 @@ static int run_product(const product *p, const nl_gemm *g) {
         return -1;
     if (nl_device_bind(dev, &err) < 0 || use_all(p, &err) < 0)
         goto fail;
-    if (nl_handle_is_ready(NL_CUBLAS, dev, p->stream))
+    if (nl_handle_exists(NL_CUBLAS, dev, p->stream))
         result = nl_gemm_run(dev, p->stream, g, &workspace, &err);
     else
         NL_UNLOCKED(result = nl_gemm_run(dev, p->stream, g, &workspace, &err));
     if (result == 0)
         return 0;
-    if (err.code == CUBLAS_STATUS_NOT_SUPPORTED && nl_capture_has(p->stream)) {
+    if (err.code == CUBLAS_STATUS_NOT_SUPPORTED && nl_capture_has_stream(p->stream)) {
         PyErr_SetString(PyExc_RuntimeError,
                         "this matrix product cannot be captured in a graph: "
                         "on the simulator, the host computes products; capture it on a GPU");

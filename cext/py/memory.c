@@ -32,7 +32,7 @@ static PyObject *pool_statistics(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_device *dev = device_at(ordinal);
     if (!dev)
         return NULL;
-    nl_pool_statistics s = nl_pool_read(&dev->cache);
+    nl_pool_statistics s = nl_pool_read_statistics(&dev->cache);
     return describe_statistics(&s);
 }
 
@@ -63,7 +63,7 @@ static PyObject *pool_set_limits(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_pool_set_limits(&dev->cache, most, kept);
     if (nl_device_bind(dev, &err) < 0 || nl_device_set_cache_limit(dev, kept, &err) < 0)
         return nl_py_raise(&err);
-    if (nl_pool_read(&dev->cache).cached <= kept)
+    if (nl_pool_read_statistics(&dev->cache).cached <= kept)
         Py_RETURN_NONE;
     return trim_cache(dev, kept);
 }
@@ -104,7 +104,7 @@ static PyObject *host_set_limit(PyObject *Py_UNUSED(module), PyObject *value) {
     size_t limit;
     if (size_from(value, &limit) < 0)
         return NULL;
-    NL_UNLOCKED(nl_hostblock_set_limit(limit));
+    NL_UNLOCKED(nl_hostblock_set_cache_limit(limit));
     Py_RETURN_NONE;
 }
 

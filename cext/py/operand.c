@@ -503,7 +503,7 @@ int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, n
 static int order_followers(const nl_py_operation *call) {
     nl_error err;
     for (int i = 0; i < call->follower_count; i++)
-        if (nl_stream_order(call->device, call->followers[i], call->stream, &err) < 0) {
+        if (nl_stream_order_after(call->device, call->followers[i], call->stream, &err) < 0) {
             nl_py_raise(&err);
             return -1;
         }
@@ -534,7 +534,7 @@ int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op) {
     int result;
     distinct_layout(op, &from);
     to = from;
-    nl_layout_set_k(&to);
+    nl_layout_set_k_order(&to);
     if (allocate_buffer(call, nl_layout_count(&to) * to.itemsize, &op->buffer) < 0)
         return -1;
     NL_UNLOCKED(result = nl_transfer(call->device, NL_DEVICE_TO_DEVICE, op->buffer->address, &to,

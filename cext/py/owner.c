@@ -135,7 +135,8 @@ static int order_streams(const nl_py_owners *owners, int leave, nl_error *err) {
     int result = 0;
     for (int i = owners->has_default ? 0 : 1; result == 0 && i < owners->count; i++) {
         CUstream other = i ? owners->streams[i].handle : NULL;
-        result = nl_stream_order(owners->device, leave ? other : first, leave ? first : other, err);
+        result = nl_stream_order_after(owners->device, leave ? other : first, leave ? first : other,
+                                       err);
     }
     return result;
 }
@@ -145,7 +146,7 @@ int nl_py_owners_enter(nl_py_owners *owners) {
     int result =
         nl_stream_is_captured(owners->device, owners->streams[0].handle, &owners->captured, &err);
     if (result == 0)
-        result = owners->captured ? nl_capture_relax(&owners->mode, &err)
+        result = owners->captured ? nl_capture_relax_mode(&owners->mode, &err)
                                   : order_streams(owners, 0, &err);
     if (result < 0)
         nl_py_raise(&err);
@@ -158,7 +159,7 @@ int nl_py_owners_leave(const nl_py_owners *owners, int result) {
     nl_error err;
     nl_capture_is_foreign = 0;
     if (owners->captured) {
-        nl_capture_restore(owners->mode);
+        nl_capture_restore_mode(owners->mode);
     } else if (result == 0 && order_streams(owners, 1, &err) < 0) {
         nl_py_raise(&err);
         result = -1;
@@ -187,7 +188,7 @@ static int device_of_object(nl_py_state *state, PyObject *obj) {
     nl_py_value v;
     nl_error err;
     int ordinal = NL_PY_DEVICE_IS_OPEN;
-    if (nl_device_is_alone() || obj == Py_None || PyLong_Check(obj) || PyFloat_Check(obj) ||
+    if (nl_device_is_only_one() || obj == Py_None || PyLong_Check(obj) || PyFloat_Check(obj) ||
         PyComplex_Check(obj) || PyUnicode_Check(obj) || PyBytes_Check(obj) || PyType_Check(obj) ||
         nl_py_hostarray_is_scalar(obj) || nl_py_hostarray_is_array(obj) ||
         nl_py_hostarray_is_descr(obj))
@@ -290,8 +291,8 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
     Py_ssize_t count = PyVectorcall_NARGS(nargsf) + nl_py_named(keywords);
     nl_py_owners owners;
     nl_error err;
-    int elsewhere = nl_capture_is_in_thread() ? NL_PY_DEVICE_IS_CURRENT
-                                              : nl_py_owners_device(state, args, count);
+    int elsewhere = nl_capture_is_active_in_thread() ? NL_PY_DEVICE_IS_CURRENT
+                                                     : nl_py_owners_device(state, args, count);
     *result = NULL;
     if (elsewhere >= 0) {
         *result = nl_py_owners_run_on_device(elsewhere, function, callable, args, nargsf, keywords);
@@ -304,9 +305,10 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
             *result = nl_py_stream_call(bound, function, callable, args, nargsf, keywords);
         return bound != NULL;
     }
-    /* not nl_device_current, which would count as a device use (nl_device_uses) and invalidate a
-     * trace */
-    nl_device *dev = nl_capture_is_in_thread() ? NULL : nl_device_get(nl_device_selected(), &err);
+    /* not nl_device_current, which would count as a device use (nl_device_count_uses) and
+     * invalidate a trace */
+    nl_device *dev =
+        nl_capture_is_active_in_thread() ? NULL : nl_device_get(nl_device_selected(), &err);
     if (!dev)
         return 0; /* ignored, because the call itself reports the error */
     int possible = nl_py_owners_read(&owners, state, dev, NULL, args, count) == 0;

@@ -93,7 +93,7 @@ static plans *plans_of_thread(const nl_py_state *state) {
 }
 
 static int read_location(nl_py_state *state, PyObject *stream, location *at) {
-    nl_error err; /* nl_device_bind does not count as a device use (nl_device_uses) */
+    nl_error err; /* nl_device_bind does not count as a device use (nl_device_count_uses) */
     if (nl_py_stream_number(state, stream, &at->stream) < 0)
         return -1;
     const nl_device *dev = nl_device_get(nl_device_selected(), &err);

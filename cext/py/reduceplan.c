@@ -266,7 +266,7 @@ static int read_plan_dimensions(PyObject *items, int merges, nl_reduce_dims *dim
         if (merges)
             nl_reducelaunch_append_merged(dims, one);
         else
-            nl_reducelaunch_append(dims, one);
+            nl_reducelaunch_append_dim(dims, one);
     }
     return 0;
 }
@@ -289,7 +289,7 @@ static PyObject *kernel_plan(PyObject *Py_UNUSED(module), PyObject *args) {
         read_plan_dimensions(kept, merges & 2, &of_results) < 0 ||
         read_plan_dimensions(reduced, merges & 1, &of_elements) < 0)
         goto done;
-    plan.storage = PyMem_Malloc(nl_reducelaunch_storage(itemsize));
+    plan.storage = PyMem_Malloc(nl_reducelaunch_storage_size(itemsize));
     if (!plan.storage) {
         PyErr_NoMemory();
         goto done;

@@ -149,7 +149,7 @@ static int launch_plan(nl_py_reducer *r, const nl_reduce_plan *plan, int masked,
 
 int nl_py_reducer_reduce(nl_py_reducer *r, const nl_py_reduced *c, PyObject *out) {
     const nl_py_array *a = (const nl_py_array *)c->array, *o = (const nl_py_array *)out;
-    size_t storage = nl_reducelaunch_storage(r->accumulator);
+    size_t storage = nl_reducelaunch_storage_size(r->accumulator);
     unsigned char here[INLINE_STORAGE];
     PyObject *given[] = {c->array, c->where ? c->where : c->array, out,
                          c->segments ? c->segments : c->array};
@@ -275,7 +275,7 @@ PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *a, uint64_t 
     if (in_c_order)
         nl_layout_set_c(&layout);
     else
-        nl_layout_set_as(&layout, (const int64_t *[]){strides}, 1);
+        nl_layout_set_like_several(&layout, (const int64_t *[]){strides}, 1);
     for (int i = 0, at = 0, kept = 0; i < a->ndim; i++) {
         int is_reduced = axes >> i & 1;
         if (!is_reduced)

@@ -21,8 +21,8 @@ int nl_py_state_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base
 static int ended;
 
 void nl_py_state_release_caches(void) {
-    nl_buffer_exit();
-    if (nl_device_usable()) { /* frees the page-locked memory that no copy is using */
+    nl_buffer_empty_caches_at_exit();
+    if (nl_device_are_usable()) { /* frees the page-locked memory that no copy is using */
         nl_hostblock_trim(0);
         nl_pinned_unlock();
     }

@@ -62,10 +62,11 @@ int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, 
         return 0;
     if (PyObject_TypeCheck(argument, state->stream_type)) {
         nl_stream *stream = ((nl_py_stream *)argument)->stream;
-        if (stream->owned && nl_device_alive(stream->device, stream->generation, &err) < 0)
+        if (stream->owned &&
+            nl_device_check_generation(stream->device, stream->generation, &err) < 0)
             goto fail;
         *handle = stream->handle;
-        if (blocking != NULL && nl_stream_blocking(stream, blocking, &err) < 0)
+        if (blocking != NULL && nl_stream_read_blocking(stream, blocking, &err) < 0)
             goto fail;
         return 0;
     }
@@ -81,7 +82,7 @@ int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, 
     if (blocking == NULL)
         return 0;
     if (nl_device_current(&err) != NULL &&
-        nl_stream_handle_blocking(*handle, blocking, &err) == 0) {
+        nl_stream_read_handle_blocking(*handle, blocking, &err) == 0) {
         return 0;
     }
 fail:
@@ -105,7 +106,7 @@ int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, 
         if (*handle == NULL && nl_py_stream_read(state, current, handle, blocking) < 0)
             return -1;
     }
-    if (nl_capture_is_any_active() && blocking != NULL && nl_capture_has(*handle))
+    if (nl_capture_is_any_active() && blocking != NULL && nl_capture_has_stream(*handle))
         *blocking = 0;
     return 0;
 }
@@ -117,7 +118,7 @@ NL_THREAD_LOCAL PyObject *nl_py_stream_here;
 int nl_py_stream_is_ordered(PyObject *stream) {
     int blocking = 1;
     nl_error ignored;
-    return nl_stream_blocking(((nl_py_stream *)stream)->stream, &blocking, &ignored) < 0 ||
+    return nl_stream_read_blocking(((nl_py_stream *)stream)->stream, &blocking, &ignored) < 0 ||
            blocking;
 }
 
@@ -166,7 +167,7 @@ int nl_py_stream_number(nl_py_state *state, PyObject *argument, CUstream *handle
 static PyObject *stream_place(PyObject *module, PyObject *argument) {
     nl_error err;
     CUstream handle;
-    /* nl_device_current is not used: it would count as a device use (nl_device_uses) */
+    /* nl_device_current is not used: it would count as a device use (nl_device_count_uses) */
     const nl_device *dev;
     if (nl_py_stream_number(nl_py_state_of(module), argument, &handle) < 0)
         return NULL;
@@ -307,7 +308,7 @@ static PyObject *stream_add_callback(nl_py_stream *self, PyObject *function) {
         return PyErr_Format(PyExc_TypeError, "the callback must be callable, not %.100s",
                             Py_TYPE(function)->tp_name);
     }
-    if (stream->owned && nl_device_alive(stream->device, stream->generation, &err) < 0) {
+    if (stream->owned && nl_device_check_generation(stream->device, stream->generation, &err) < 0) {
         return nl_py_raise(&err);
     }
     if (nl_capture_is_any_active() &&
@@ -327,7 +328,7 @@ static PyObject *stream_wait_event(nl_py_stream *self, PyObject *event) {
 static PyObject *stream_get_handle(nl_py_stream *self, void *Py_UNUSED(unused)) {
     nl_stream *stream = self->stream;
     nl_error err;
-    if (stream->owned && nl_device_alive(stream->device, stream->generation, &err) < 0)
+    if (stream->owned && nl_device_check_generation(stream->device, stream->generation, &err) < 0)
         return nl_py_raise(&err);
     return PyLong_FromVoidPtr(stream->handle);
 }
@@ -347,7 +348,7 @@ static PyObject *stream_get_external(nl_py_stream *self, void *Py_UNUSED(unused)
 static PyObject *stream_get_non_blocking(nl_py_stream *self, void *Py_UNUSED(unused)) {
     nl_error err;
     int blocking;
-    if (nl_stream_blocking(self->stream, &blocking, &err) < 0)
+    if (nl_stream_read_blocking(self->stream, &blocking, &err) < 0)
         return nl_py_raise(&err);
     return PyBool_FromLong(!blocking);
 }

@@ -23,7 +23,7 @@ static PyObject *fail_call_at(PyObject *Py_UNUSED(module), PyObject *args, PyObj
     }
     if (n < 0)
         return PyErr_Format(PyExc_ValueError, "n must not be negative");
-    return PyLong_FromSize_t(nl_driver_wrap_fail_at((size_t)n, status, releases));
+    return PyLong_FromSize_t(nl_driver_wrap_fail_nth_call((size_t)n, status, releases));
 }
 
 static PyObject *fail_alloc_at(PyObject *Py_UNUSED(module), PyObject *argument) {
@@ -34,7 +34,7 @@ static PyObject *fail_alloc_at(PyObject *Py_UNUSED(module), PyObject *argument) 
 }
 
 static PyObject *adapt_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    nl_wait_adapt_all();
+    nl_wait_adapt_every_table();
     Py_RETURN_NONE;
 }
 
@@ -42,7 +42,7 @@ static PyObject *trace(PyObject *Py_UNUSED(module), PyObject *argument) {
     int on = PyObject_IsTrue(argument);
     if (on < 0)
         return NULL;
-    nl_driver_wrap_trace(on);
+    nl_driver_wrap_enable_trace(on);
     Py_RETURN_NONE;
 }
 
@@ -62,26 +62,27 @@ static PyObject *list_of(const char **names, size_t count) {
 static const char *names[4096];
 
 static PyObject *traced(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return list_of(names, nl_driver_wrap_traced(names, sizeof names / sizeof names[0]));
+    return list_of(names, nl_driver_wrap_traced_calls(names, sizeof names / sizeof names[0]));
 }
 
 static PyObject *failed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return list_of(names, nl_driver_wrap_failed(names, sizeof names / sizeof names[0]));
+    return list_of(names, nl_driver_wrap_failed_calls(names, sizeof names / sizeof names[0]));
 }
 
 static PyObject *copied(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     uint64_t bytes[2];
-    nl_driver_wrap_copied(bytes);
+    nl_driver_wrap_copied_bytes(bytes);
     return Py_BuildValue("(KK)", (unsigned long long)bytes[0], (unsigned long long)bytes[1]);
 }
 
 static PyObject *live(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return Py_BuildValue(
-        "{sn sn sn sn sn sn sn sn}", "blocks", (Py_ssize_t)(nl_mem_live() - nl_pool_cached_bytes()),
-        "buffers", (Py_ssize_t)nl_buffer_live(), "streams", (Py_ssize_t)nl_stream_live_count(),
-        "events", (Py_ssize_t)nl_event_live(), "modules", (Py_ssize_t)nl_module_live(),
-        "host_blocks", (Py_ssize_t)nl_hostblock_live(), "graphs", (Py_ssize_t)nl_graph_live_count(),
-        "ipc", (Py_ssize_t)nl_ipc_live());
+    return Py_BuildValue("{sn sn sn sn sn sn sn sn}", "blocks",
+                         (Py_ssize_t)(nl_mem_live_blocks() - nl_pool_cached_bytes()), "buffers",
+                         (Py_ssize_t)nl_buffer_live_count(), "streams",
+                         (Py_ssize_t)nl_stream_live_count(), "events", (Py_ssize_t)nl_event_live(),
+                         "modules", (Py_ssize_t)nl_module_live(), "host_blocks",
+                         (Py_ssize_t)nl_hostblock_live_count(), "graphs",
+                         (Py_ssize_t)nl_graph_live_count(), "ipc", (Py_ssize_t)nl_ipc_live());
 }
 
 /* Runs after the interpreter's finalization: prints resources that no Python object owns. */
@@ -89,12 +90,13 @@ static void report_leaks(void) {
     uint64_t used = 0;
     nl_error err;
     nl_py_state_release_caches();
-    nl_device *dev = nl_device_usable() ? nl_device_current(&err) : NULL;
+    nl_device *dev = nl_device_are_usable() ? nl_device_current(&err) : NULL;
     if (dev && dev->pool)
         (void)NL_CU(&err, MemPoolGetAttribute, dev->pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used);
     fprintf(stderr,
             "at exit: %zu buffers, %zu blocks kept, %d locked, %llu bytes of the pool used\n",
-            nl_buffer_live(), nl_pool_cached_bytes(), nl_pinned_locked(), (unsigned long long)used);
+            nl_buffer_live_count(), nl_pool_cached_bytes(), nl_pinned_count_locked(),
+            (unsigned long long)used);
 }
 
 static PyObject *report_at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
@@ -144,7 +146,7 @@ static PyObject *hold_context(PyObject *Py_UNUSED(module), PyObject *argument) {
     if (hold < 0)
         return NULL;
     if (nl_device_current(&err) == NULL ||
-        nl_device_handle(nl_device_selected(), &device, &err) < 0 ||
+        nl_device_driver_handle(nl_device_selected(), &device, &err) < 0 ||
         (hold ? NL_CU(&err, DevicePrimaryCtxRetain, &context, device)
               : NL_CU(&err, DevicePrimaryCtxRelease, device)) < 0)
         return nl_py_raise(&err);

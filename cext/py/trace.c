@@ -59,7 +59,8 @@ struct nl_py_tracer {
     trace *made;      /* the trace; NULL: invalidated */
     PyObject *stream; /* a borrowed reference to the stream of the call, or NULL */
     int device;
-    uint64_t uses; /* value of nl_device_uses() at the start, then after each recorded operation */
+    uint64_t
+        uses; /* value of nl_device_count_uses() at the start, then after each recorded operation */
     int64_t bytes; /* total size in bytes of the buffers of new arrays */
 };
 
@@ -225,7 +226,7 @@ static int value_of(const nl_py_tracer *r, PyObject *object) {
 /* Returns whether the thread has used a device by an operation outside of the trace, or has
  * selected another device. */
 static int was_used(const nl_py_tracer *r) {
-    return nl_device_uses() != r->uses || nl_device_selected() != r->device;
+    return nl_device_count_uses() != r->uses || nl_device_selected() != r->device;
 }
 
 /* Host arrays are accepted only as arguments of methods of device arrays (copies and fills), which
@@ -292,7 +293,7 @@ static PyObject *record_allocation(nl_py_state *state, nl_py_array_parts *parts,
     record_with(NULL);
     PyObject *array = nl_py_devarray_allocate(state, parts, layout);
     record_with(r);
-    r->uses = nl_device_uses();
+    r->uses = nl_device_count_uses();
     if (array)
         r->bytes += (int64_t)((nl_py_array *)array)->buffer->size;
     if (r->made && array && !parts->owner && is_in_order(r, parts->stream) && r->bytes <= MAX_BYTES)
@@ -318,7 +319,7 @@ PyObject *nl_py_trace_call(PyObject *callable, PyObject *const *args, size_t nar
     record_with(NULL);
     PyObject *result = PyObject_Vectorcall(callable, args, nargsf, keywords);
     record_with(r);
-    r->uses = nl_device_uses();
+    r->uses = nl_device_count_uses();
     if (r->made && (!result || !add_result(r, call, result)))
         mark_invalid(r);
     return result;
@@ -447,7 +448,7 @@ PyObject *nl_py_trace_record(nl_py_state *state, PyObject *function, PyObject *c
                       .made = new_trace(state, inputs, count),
                       .stream = stream,
                       .device = nl_device_selected(),
-                      .uses = nl_device_uses()};
+                      .uses = nl_device_count_uses()};
     *out = NULL;
     if (!r.made)
         return NULL;

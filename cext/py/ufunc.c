@@ -289,7 +289,7 @@ static void compute_axis_order(const call *c, int *order) {
     for (int d = 0; d < c->ndim; d++)
         order[d] = letter == 'F' ? c->ndim - 1 - d : d;
     if (letter == 'K' && c->ndim > 1)
-        nl_loop_order(operands, loop_operands(c, operands), c->ndim, order);
+        nl_loop_sort_dimensions(operands, loop_operands(c, operands), c->ndim, order);
 }
 
 static int make_outputs(call *c) {
@@ -303,7 +303,7 @@ static int make_outputs(call *c) {
         if (!has_order)
             compute_axis_order(c, order);
         has_order = 1;
-        nl_loop_dense(c->ndim, c->shape, order, (int64_t)nl_dtype_size(dtype), strides);
+        nl_loop_dense_strides(c->ndim, c->shape, order, (int64_t)nl_dtype_size(dtype), strides);
         if (nl_py_operand_make(&c->op, op, c->on_device, dtype, c->ndim, c->shape, strides) < 0)
             return -1;
     }

@@ -25,7 +25,7 @@ static void set_layout(nl_py_value *v, CUdeviceptr address, const nl_layout *lay
     v->address = address;
     v->shape = layout->shape;
     v->strides = layout->strides;
-    v->order = (uint8_t)nl_layout_orders(layout);
+    v->order = (uint8_t)nl_layout_contiguous_orders(layout);
     v->misaligned = nl_layout_low_bits(layout, address);
 }
 

@@ -60,8 +60,8 @@ def core_library(tmp_path_factory):
         check=True,
     )  # fmt: skip
     library = ctypes.CDLL(str(path))
-    library.nl_loop_divider.restype = FastDivider
-    library.nl_loop_divider.argtypes = [ctypes.c_uint32]
+    library.nl_loop_magic_divisor.restype = FastDivider
+    library.nl_loop_magic_divisor.argtypes = [ctypes.c_uint32]
     library.nl_loop_size.restype = ctypes.c_size_t
     library.nl_loop_threads.restype = ctypes.c_int64
     library.nl_loop_threads.argtypes = [ctypes.c_void_p, ctypes.c_int64]
@@ -331,7 +331,7 @@ def test_division_by_multiplication_is_exact(core_library):
     divisors = [*range(1, 70), 2**16 - 1, 2**16, 2**16 + 1, 2**30, 2**31 - 1, 2**31]
     divisors += [int(d) for d in random.integers(1, 2**31, 200)]
     for divisor in divisors:
-        by = core_library.nl_loop_divider(divisor)
+        by = core_library.nl_loop_magic_divisor(divisor)
         near = [
             k * divisor + e for k in (1, 2, 3, 1000, (2**31 - 2) // divisor) for e in (-1, 0, 1)
         ]
@@ -362,6 +362,6 @@ def test_axis_order_matches_numpys_iterator(core_library):
         expected = iterator.operands[-1].strides
         found = (ctypes.c_int * ndim)()
         strides = (ctypes.c_int64 * ndim)()
-        core_library.nl_loop_order(describe_operands(arrays), len(arrays), ndim, found)
-        core_library.nl_loop_dense(ndim, int64_array(whole), found, ctypes.c_int64(8), strides)
+        core_library.nl_loop_sort_dimensions(describe_operands(arrays), len(arrays), ndim, found)
+        core_library.nl_loop_dense_strides(ndim, int64_array(whole), found, ctypes.c_int64(8), strides)
         assert tuple(strides) == expected

@@ -52,7 +52,7 @@ def test_engine_stress_program_passes_under_sanitizers(
     # Suppresses two leaks: memory that constructors of a linked C++ library allocate, and memory
     # that only worker threads reference until the process ends, where the tool does not search.
     suppressions = tmp_path / "leaks"
-    suppressions.write_text("leak:ld-linux\nleak:nl_mem_keep\n")
+    suppressions.write_text("leak:ld-linux\nleak:nl_mem_alloc_permanent\n")
     # Bytes of the shadow memory are set and read without a lock, because threads only mark memory
     # as initialized (cext/sim/engine/shadow.c).
     meant = tmp_path / "meant"

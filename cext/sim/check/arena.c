@@ -22,8 +22,8 @@ struct nl_sim_arena {
 };
 
 static struct nl_sim_arena *make_arena(void) {
-    struct nl_sim_arena *a = nl_mem_keep(sizeof *a);
-    if (a && (nl_mem_refuses() ||
+    struct nl_sim_arena *a = nl_mem_alloc_permanent(sizeof *a);
+    if (a && (nl_mem_must_fail() ||
               nl_sim_memory_alloc(NL_SIM_MEMORY_SHARED, -1, SIZE, &a->low) != CUDA_SUCCESS)) {
         free(a);
         return NULL;

@@ -241,7 +241,7 @@ static int is_dense(const parameter *p) {
 
 static void name_element(const parameter *p, nl_fault_element *element) {
     element->indices = 0;
-    nl_fault_name(element, p->is_unnamed ? "" : p->name);
+    nl_fault_set_name(element, p->is_unnamed ? "" : p->name);
 }
 
 static void add_index(nl_fault_element *element, long long index) {
@@ -393,7 +393,7 @@ void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_inde
         found.is_ours = 1;
         /* the indexed array is a row of the array that the source names */
         if (name.indices > (unsigned)count && what->axis < count) {
-            nl_fault_name(&f->element, p->name);
+            nl_fault_set_name(&f->element, p->name);
             snprintf(f->text, TEXT,
                      "uses index %lld of %s along axis %u, but %s has %lld elements there",
                      what->index, p->name, name.indices - (unsigned)(count - what->axis), p->name,
@@ -409,7 +409,7 @@ void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_inde
     if (!found.is_ours)
         snprintf(p->name, sizeof p->name, "an array");
     else if (!p->is_unnamed)
-        nl_fault_name(&f->element, p->name);
+        nl_fault_set_name(&f->element, p->name);
     write_extent(&found, has, sizeof has);
     if (p->ndim == 1)
         snprintf(f->text, TEXT, "uses %s[%lld], but %s", p->name, what->index, has);

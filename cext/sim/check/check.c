@@ -275,7 +275,7 @@ static void describe_subscript(const char *type, long long index, unsigned long 
     f->element.indices = 1;
     f->element.index[0] = index;
     if (name && (name->indices == 1 || (numbers && name->indices >= ndim)))
-        nl_fault_name(&f->element, name->text);
+        nl_fault_set_name(&f->element, name->text);
     if (name && name->indices == 1)
         snprintf(f->text, sizeof f->text, "uses %s[%lld], but %s has %llu elements", name->text,
                  index, name->text, extent);
@@ -318,7 +318,7 @@ void nl_sim_check_unset(const struct nl_sim_local *what, const void *pc) {
         return;
     nl_sim_finding f = {.kind = NL_CHECK_UNWRITTEN, .pc = pc, .access = verb_of_access(0)};
     char element[80] = "";
-    nl_fault_name(&f.element, what->name);
+    nl_fault_set_name(&f.element, what->name);
     for (int i = 0, at = 0; i < what->count; i++) {
         at += snprintf(element + at, sizeof element - (size_t)at, "[%lld]", what->indices[i]);
         f.element.index[f.element.indices++] = what->indices[i];

@@ -111,28 +111,28 @@ static void set_side(nl_fault_side *side, const char *access, nl_sim_dim block, 
 /* "k.cu, line 17" */
 static void add_location(nl_text *t, const place *p) {
     if (p->site.file)
-        nl_text_add(t, "%s", p->site.file);
+        nl_text_append(t, "%s", p->site.file);
     if (p->site.file && p->site.line > 0)
-        nl_text_add(t, ", line %d", p->site.line);
+        nl_text_append(t, ", line %d", p->site.line);
     if (p->header.file)
-        nl_text_add(t, " (in %s, line %d)", p->header.file, p->header.line);
+        nl_text_append(t, " (in %s, line %d)", p->header.file, p->header.line);
 }
 
 static void set_location(nl_fault_side *side, const place *p) {
-    nl_fault_locate(side, p->site.file, p->site.line);
-    nl_fault_locate_header(side, p->header.file, p->header.line);
+    nl_fault_set_location(side, p->site.file, p->site.line);
+    nl_fault_set_header_location(side, p->header.file, p->header.line);
 }
 
 static void add_text(nl_text *t, const nl_sim_finding *f, const place *other) {
     const char *mark = strstr(f->text, "%o");
     if (mark) {
-        nl_text_add(t, "%.*s", (int)(mark - f->text), f->text);
+        nl_text_append(t, "%.*s", (int)(mark - f->text), f->text);
         add_location(t, other);
-        nl_text_add(t, "%s", mark + 2);
+        nl_text_append(t, "%s", mark + 2);
     } else {
-        nl_text_add(t, "%s", f->text);
+        nl_text_append(t, "%s", f->text);
     }
-    nl_text_add(t, "%s", f->remedy ? f->remedy : "");
+    nl_text_append(t, "%s", f->remedy ? f->remedy : "");
 }
 
 void nl_sim_findings_report(nl_sim_findings *f, const char *kernel, const nl_sim_object *image,
@@ -157,6 +157,6 @@ void nl_sim_findings_report(nl_sim_findings *f, const char *kernel, const nl_sim
     fault->size = first->size;
     fault->others = f->total - 1;
     fault->places = f->count;
-    nl_text t = nl_text_in(fault->what, sizeof fault->what);
+    nl_text t = nl_text_over_buffer(fault->what, sizeof fault->what);
     add_text(&t, first, &other);
 }

@@ -55,8 +55,8 @@ static int open_lock_held(void) {
         return 0;
     nl_sim_memory_range(&low, &high);
     span = high - low;
-    notes = notes ? notes : nl_mem_keep(NOTES * sizeof *notes);
-    chunks = chunks ? chunks : nl_mem_keep((span / CHUNK + 2) * sizeof(granule *));
+    notes = notes ? notes : nl_mem_alloc_permanent(NOTES * sizeof *notes);
+    chunks = chunks ? chunks : nl_mem_alloc_permanent((span / CHUNK + 2) * sizeof(granule *));
     if (!notes || !chunks || !span)
         return -1;
     nl_atomic_store32_relaxed(&kept, 1);

@@ -629,7 +629,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
 /* Events */
 
 int nl_sim_race_begin_block(nl_sim_worker *w) {
-    if (!w->race_block && !(w->race_block = nl_mem_keep(sizeof *w->race_block)))
+    if (!w->race_block && !(w->race_block = nl_mem_alloc_permanent(sizeof *w->race_block)))
         return -1;
     uint64_t block = w->index.x + (uint64_t)w->job->launch.grid.x *
                                       (w->index.y + (uint64_t)w->job->launch.grid.y * w->index.z);

@@ -179,7 +179,7 @@ void nl_sim_shuffle_check_sources(nl_sim_worker *w, unsigned warp, const nl_sim_
         !nl_sim_launch_check_is_on(w, NL_CHECK_SYNC))
         return;
     if (how == NL_SIM_SHUFFLE_DOWN) {
-        if (w->doubts || (w->doubts = nl_mem_keep(sizeof *w->doubts)))
+        if (w->doubts || (w->doubts = nl_mem_alloc_permanent(sizeof *w->doubts)))
             follow_shuffled_values(w, first, group);
         return;
     }

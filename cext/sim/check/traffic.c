@@ -19,9 +19,9 @@ struct nl_sim_traffic {
 };
 
 static uint64_t *map_bits(size_t size) {
-    void *bits = nl_mem_refuses() ? MAP_FAILED
-                                  : mmap(NULL, size, PROT_READ | PROT_WRITE,
-                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *bits = nl_mem_must_fail() ? MAP_FAILED
+                                    : mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return bits == MAP_FAILED ? NULL : bits;
 }
 

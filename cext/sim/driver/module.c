@@ -224,7 +224,7 @@ static size_t collect_other_kernels(const nl_sim_module *m, const nl_sim_kernel 
 static nl_sim_function *make_function(nl_sim_module *m, const nl_sim_kernel *kernel,
                                       const char *symbol) {
     const char *others[MAX_OTHERS];
-    nl_sim_function *f = nl_mem_keep(sizeof *f + strlen(symbol) + 1);
+    nl_sim_function *f = nl_mem_alloc_permanent(sizeof *f + strlen(symbol) + 1);
     if (!f)
         return NULL;
     strcpy(f->symbol, symbol);

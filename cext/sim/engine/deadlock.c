@@ -20,7 +20,7 @@ typedef struct nl_sim_spin {
 
 void nl_sim_deadlock_begin(nl_sim_worker *w) {
     if (!w->spins)
-        w->spins = nl_mem_keep(NL_SIM_MAX_THREADS * sizeof *w->spins);
+        w->spins = nl_mem_alloc_permanent(NL_SIM_MAX_THREADS * sizeof *w->spins);
     if (w->spins)
         memset(w->spins, 0, w->threads * sizeof *w->spins);
     w->job->schedule->progress++;

@@ -37,11 +37,11 @@ void nl_sim_fault_locate(nl_fault_side *side, const nl_sim_worker *w, unsigned t
     side->has_thread = thread != (unsigned)-1;
     if (side->has_thread)
         copy_dim(side->thread, thread_index(w, thread));
-    nl_fault_locate(side, site.file, site.line);
+    nl_fault_set_location(side, site.file, site.line);
 }
 
 nl_text nl_sim_fault_text(nl_fault *f) {
-    return nl_text_in(f->what, sizeof f->what);
+    return nl_text_over_buffer(f->what, sizeof f->what);
 }
 
 /* Prints the line that CUDA prints for a failed assert. */

@@ -19,7 +19,7 @@ static void fail_uncrossable_lock_held(nl_sim_job *job, const nl_sim_worker *w) 
     nl_fault fault;
     const nl_sim_site *site = &job->grid_site;
     nl_sim_fault_begin(&fault, w, NL_CHECK_SYNC, NL_FAULT_HEAD_KERNEL);
-    nl_fault_locate(&fault.at, site->file, site->line);
+    nl_fault_set_location(&fault.at, site->file, site->line);
     nl_fault_format(
         &fault,
         "the grid cannot go on: %u of its %llu blocks wait at the barrier over the grid at %s:%d, "

@@ -28,7 +28,7 @@ void nl_sim_job_close(nl_sim_job *job) {
 /* Allows `count` more pool threads to join the launch. */
 static void add_helpers(nl_sim_job *job, unsigned count) {
     job->helpers += count;
-    nl_threads_share(&job->shared, count, nl_sim_worker_limit() - 1);
+    nl_threads_offer_job(&job->shared, count, nl_sim_worker_limit() - 1);
 }
 
 /* Returns the number of additional threads that the grid's estimated cost justifies. */

@@ -123,18 +123,18 @@ static void add_ranges(nl_text *t, const nl_sim_worker *w, member_fn *member, co
             last++;
         const char *lead = count ? ", " : members > 1 ? "threads " : "thread ";
         if (count == 12) {
-            nl_text_add(t, ", ...");
+            nl_text_append(t, ", ...");
             return;
         }
         if (last > i)
-            nl_text_add(t, "%s%u-%u", lead, i, last);
+            nl_text_append(t, "%s%u-%u", lead, i, last);
         else
-            nl_text_add(t, "%s%u", lead, i);
+            nl_text_append(t, "%s%u", lead, i);
         count++;
         i = last;
     }
     if (!count)
-        nl_text_add(t, "no thread");
+        nl_text_append(t, "no thread");
 }
 
 static int is_waiting_like(const nl_sim_worker *w, unsigned thread, const void *data) {
@@ -177,7 +177,7 @@ static void add_missing(nl_text *t, const nl_sim_worker *w, const nl_sim_thread 
     unsigned warp = (unsigned)(thread - w->thread) / NL_SIM_LANES;
     for (unsigned i = 0; i < NL_SIM_LANES && warp * NL_SIM_LANES + i < w->threads; i++) {
         if (is_missing(w, warp * NL_SIM_LANES + i, thread)) {
-            nl_text_add(t, ", which also names ");
+            nl_text_append(t, ", which also names ");
             add_ranges(t, w, is_missing, thread);
             return;
         }
@@ -187,7 +187,7 @@ static void add_missing(nl_text *t, const nl_sim_worker *w, const nl_sim_thread 
 static void add_unstarted(nl_text *t, const nl_sim_worker *w) {
     for (unsigned i = 0; i < w->threads; i++) {
         if (has_not_begun(w, i, NULL)) {
-            nl_text_add(t, "; not begun: ");
+            nl_text_append(t, "; not begun: ");
             add_ranges(t, w, has_not_begun, NULL);
             return;
         }
@@ -215,14 +215,14 @@ static void add_location(nl_fault *f, nl_text *t, const nl_sim_worker *w,
     int in_header = nl_sim_caller_find(w, (unsigned)(thread - w->thread), site, &call);
     const char *header = in_header ? nl_sim_lines_header(site.file) : NULL;
     if (!f->at.line) {
-        nl_fault_locate(&f->at, call.file, call.line);
-        nl_fault_locate_header(&f->at, header, site.line);
+        nl_fault_set_location(&f->at, call.file, call.line);
+        nl_fault_set_header_location(&f->at, header, site.line);
     }
-    nl_text_add(t, " at %s:%d", call.file ? call.file : "?", call.line);
+    nl_text_append(t, " at %s:%d", call.file ? call.file : "?", call.line);
     if (header)
-        nl_text_add(t, " (%s:%d)", header, site.line);
+        nl_text_append(t, " (%s:%d)", header, site.line);
     else if (site.line && site.column && has_equal_line(w, site))
-        nl_text_add(t, ":%d", site.column);
+        nl_text_append(t, ":%d", site.column);
 }
 
 /* Describes threads that can run but make no progress. The last address that such a thread accessed
@@ -230,13 +230,13 @@ static void add_location(nl_fault *f, nl_text *t, const nl_sim_worker *w,
 static void add_spinning(nl_fault *f, nl_text *t, const nl_sim_worker *w,
                          const nl_sim_thread *thread) {
     char name[200];
-    nl_text_add(t, thread->wait == NL_SIM_WAIT_SPIN ? " spinning" : " running");
+    nl_text_append(t, thread->wait == NL_SIM_WAIT_SPIN ? " spinning" : " running");
     if (thread->site.line)
         add_location(f, t, w, thread);
     else if (thread->wait == NL_SIM_WAIT_SPIN)
-        nl_text_add(t, " on volatile memory");
+        nl_text_append(t, " on volatile memory");
     if (w->observer && thread->touched && w->observer->name(w, thread->touched, name, sizeof name))
-        nl_text_add(t, ", after an access of %s", name);
+        nl_text_append(t, ", after an access of %s", name);
 }
 
 /* Appends "threads 0-15 at k.cu:3 in __shfl_sync with mask 0x...; ...", with one entry for each
@@ -256,9 +256,9 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
             continue;
         const nl_sim_thread *thread = &w->thread[i];
         if (kinds++)
-            nl_text_add(t, "; ");
+            nl_text_append(t, "; ");
         if (kinds > 8) {
-            nl_text_add(t, "and others elsewhere");
+            nl_text_append(t, "and others elsewhere");
             break;
         }
         add_ranges(t, w, is_waiting_like, thread);
@@ -268,9 +268,9 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
         }
         if (thread->site.line)
             add_location(f, t, w, thread);
-        nl_text_add(t, " in %s", nl_sim_report_operation(w, thread->wait, thread->argument));
+        nl_text_append(t, " in %s", nl_sim_report_operation(w, thread->wait, thread->argument));
         if (is_in_warp(thread) && thread->mask) {
-            nl_text_add(t, " with mask 0x%08x", thread->mask);
+            nl_text_append(t, " with mask 0x%08x", thread->mask);
             add_missing(t, w, thread);
         }
     }
@@ -281,11 +281,11 @@ _Noreturn void nl_sim_report_stuck(nl_sim_worker *w) {
     nl_sim_fault_begin(&fault, w, NL_CHECK_SYNC, NL_FAULT_HEAD_BLOCK);
     nl_text t = nl_sim_fault_text(&fault);
     int mixed = w->barrier.mixed && w->barrier.arrived == w->live;
-    nl_text_add(&t, mixed ? "threads of the block are at different barriers: "
-                          : "the block cannot go on: ");
+    nl_text_append(&t, mixed ? "threads of the block are at different barriers: "
+                             : "the block cannot go on: ");
     add_waiting(&fault, &t, w, NULL, NULL);
     if (w->live < w->threads) {
-        nl_text_add(&t, "; ended: ");
+        nl_text_append(&t, "; ended: ");
         add_ranges(&t, w, has_ended, NULL);
     }
     mark_cut(&t);
@@ -297,10 +297,10 @@ _Noreturn void nl_sim_report_stuck(nl_sim_worker *w) {
 static void add_stop(nl_fault *fault, nl_text *t, const nl_sim_job *job, const char *limit_text) {
     fault->is_timeout = nl_atomic_load32(&job->watch.stopped) != NL_SIM_INTERRUPTED;
     if (!fault->is_timeout)
-        nl_text_add(t, "interrupted after %.1f s",
-                    (double)(nl_clock_ns() - job->started) / 1000000000);
+        nl_text_append(t, "interrupted after %.1f s",
+                       (double)(nl_clock_ns() - job->started) / 1000000000);
     else
-        nl_text_add(t, "%s after %g s, the limit", limit_text, (double)job->limit_ms / 1000);
+        nl_text_append(t, "%s after %g s, the limit", limit_text, (double)job->limit_ms / 1000);
 }
 
 void nl_sim_report_overdue(nl_sim_job *job) {
@@ -351,7 +351,7 @@ void nl_sim_report_endless(nl_sim_worker *w) {
     add_stop(&fault, &t, w->job, "not done");
     if (w->fibers) {
         find_lines(w);
-        nl_text_add(&t, ": ");
+        nl_text_append(&t, ": ");
         add_waiting(&fault, &t, w, NULL, NULL);
         add_unstarted(&t, w);
     } else if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->job->image) {
@@ -359,10 +359,10 @@ void nl_sim_report_endless(nl_sim_worker *w) {
         nl_sim_site at;
         int exact;
         if (nl_sim_lines_find(w->job->image, pc, &at)) {
-            nl_fault_locate(&fault.at, at.file, at.line);
-            nl_text_add(&t, ": a thread running at %s:%d", at.file, at.line);
+            nl_fault_set_location(&fault.at, at.file, at.line);
+            nl_text_append(&t, ": a thread running at %s:%d", at.file, at.line);
         } else if (!nl_sim_lines_find_near(w->job->image, pc, &at, &exact)) {
-            nl_text_add(&t, "; lineinfo=True shows the line");
+            nl_text_append(&t, "; lineinfo=True shows the line");
         }
     }
     mark_cut(&t);
@@ -387,12 +387,12 @@ static void add_waiting_blocks(nl_fault *fault, nl_text *t, nl_sim_worker *w) {
             continue;
         find_lines(other);
         mark_spinning(other);
-        nl_text_add(t, "; block (%u,%u,%u): ", other->index.x, other->index.y, other->index.z);
+        nl_text_append(t, "; block (%u,%u,%u): ", other->index.x, other->index.y, other->index.z);
         add_waiting(fault, t, other, NULL, NULL);
     }
     if (count > MAX_BLOCKS)
-        nl_text_add(t, "; and threads of %u more block%s", count - MAX_BLOCKS,
-                    count == MAX_BLOCKS + 1 ? "" : "s");
+        nl_text_append(t, "; and threads of %u more block%s", count - MAX_BLOCKS,
+                       count == MAX_BLOCKS + 1 ? "" : "s");
 }
 
 _Noreturn void nl_sim_report_deadlock(nl_sim_worker *w) {
@@ -402,7 +402,7 @@ _Noreturn void nl_sim_report_deadlock(nl_sim_worker *w) {
     w->job->is_deadlocked = 1;
     find_lines(w);
     mark_spinning(w);
-    nl_text_add(&t, "deadlock, no thread can end what these wait for: ");
+    nl_text_append(&t, "deadlock, no thread can end what these wait for: ");
     add_waiting(&fault, &t, w, NULL, NULL);
     add_waiting_blocks(&fault, &t, w);
     mark_cut(&t);
@@ -431,9 +431,9 @@ _Noreturn void nl_sim_report_mixed_warp(nl_sim_worker *w, unsigned warp, uint32_
     nl_fault fault;
     nl_sim_fault_begin(&fault, w, NL_CHECK_SYNC, NL_FAULT_HEAD_BLOCK);
     nl_text t = nl_sim_fault_text(&fault);
-    nl_text_add(&t,
-                "lanes of a warp that name one another in their masks are at different lines, "
-                "and each line is an instruction of its own, which only its own lanes execute: ");
+    nl_text_append(
+        &t, "lanes of a warp that name one another in their masks are at different lines, "
+            "and each line is an instruction of its own, which only its own lanes execute: ");
     add_waiting(&fault, &t, w, is_lane, &(lanes){warp, set});
     mark_cut(&t);
     nl_sim_job_fault(w->job, CUDA_ERROR_ILLEGAL_INSTRUCTION, &fault);

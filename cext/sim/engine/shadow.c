@@ -19,7 +19,7 @@ uint32_t nl_sim_shadow_kept;
 static nl_mutex lock = NL_MUTEX_INIT;
 
 int nl_sim_shadow_map(uintptr_t low, size_t span) {
-    if (nl_mem_refuses())
+    if (nl_mem_must_fail())
         return -1;
     void *shadow = mmap(NULL, span + SLACK, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

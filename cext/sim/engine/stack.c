@@ -52,7 +52,7 @@ static void protect_guard_page(char *low, size_t size) {
 int nl_sim_stacks_grow(nl_sim_stacks *stacks) {
     size_t stride = stride_of(stacks);
     unsigned wanted = slab_stacks(stacks);
-    if (stacks->count >= NL_SIM_STACKS || nl_mem_refuses())
+    if (stacks->count >= NL_SIM_STACKS || nl_mem_must_fail())
         return -1;
     char *slab = mmap(NULL, stride * wanted, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

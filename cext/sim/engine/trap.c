@@ -23,8 +23,8 @@ static int describe_shared(const nl_sim_worker *w, uintptr_t address, nl_text *t
     uintptr_t end = (uintptr_t)w->shared_end;
     if (address < end || address >= end + 65536)
         return 0;
-    nl_text_add(text, ", %zu bytes after the end of %u bytes of dynamic shared memory",
-                (size_t)(address - end), w->job->launch.shared_bytes);
+    nl_text_append(text, ", %zu bytes after the end of %u bytes of dynamic shared memory",
+                   (size_t)(address - end), w->job->launch.shared_bytes);
     return 1;
 }
 
@@ -32,11 +32,11 @@ static CUresult describe_trap(const nl_sim_worker *w, nl_fault *fault, nl_text *
     const nl_sim_trap *trap = &w->trap;
     switch (trap->signal) {
     case SIGFPE:
-        nl_text_add(text, "arithmetic exception");
+        nl_text_append(text, "arithmetic exception");
         return CUDA_ERROR_LAUNCH_FAILED;
     case SIGILL:
     case SIGTRAP:
-        nl_text_add(
+        nl_text_append(
             text, "illegal instruction (a trap, or code that the compiler considers unreachable)");
         return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     default:
@@ -44,25 +44,25 @@ static CUresult describe_trap(const nl_sim_worker *w, nl_fault *fault, nl_text *
     }
     fault->kind = NL_CHECK_MEMORY;
     if (trap->code == SI_KERNEL) {
-        nl_text_add(
+        nl_text_append(
             text, "access to a misaligned address, or to an address outside of the address space");
         return CUDA_ERROR_MISALIGNED_ADDRESS;
     }
     if (nl_sim_stacks_overflown(&w->stacks, trap->address)) {
         fault->kind = NL_CHECK_STACK;
-        nl_text_add(text,
-                    "stack overflow: the thread uses more than %zu bytes of stack; "
-                    "end the recursion earlier, or store large local arrays in device memory "
-                    "(a GPU has %d bytes of local memory for each thread)",
-                    w->stacks.size, NL_SIM_LOCAL_PER_THREAD);
+        nl_text_append(text,
+                       "stack overflow: the thread uses more than %zu bytes of stack; "
+                       "end the recursion earlier, or store large local arrays in device memory "
+                       "(a GPU has %d bytes of local memory for each thread)",
+                       w->stacks.size, NL_SIM_LOCAL_PER_THREAD);
         return CUDA_ERROR_LAUNCH_FAILED;
     }
     fault->address = trap->address;
-    nl_text_add(text, "illegal access to address 0x%llx", (unsigned long long)trap->address);
+    nl_text_append(text, "illegal access to address 0x%llx", (unsigned long long)trap->address);
     if (!describe_shared(w, trap->address, text)) {
         char where[NL_SIM_MEMORY_TEXT] = "";
         nl_sim_memory_describe(trap->address, where, sizeof where);
-        nl_text_add(text, "%s", where);
+        nl_text_append(text, "%s", where);
     }
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
@@ -99,9 +99,9 @@ static void append_advice(int has_line, CUresult status, nl_text *text) {
         status == CUDA_ERROR_ILLEGAL_ADDRESS || status == CUDA_ERROR_MISALIGNED_ADDRESS;
     if (has_line && !has_address)
         return;
-    nl_text_add(text, "; run it under `with cuda.checks():` to see %s%s%s",
-                has_line ? "" : "the line", has_line || !has_address ? "" : " and ",
-                has_address ? "the array" : "");
+    nl_text_append(text, "; run it under `with cuda.checks():` to see %s%s%s",
+                   has_line ? "" : "the line", has_line || !has_address ? "" : " and ",
+                   has_address ? "the array" : "");
 }
 
 void nl_sim_trap_record(nl_sim_worker *w, int thread) {

@@ -30,16 +30,16 @@ unsigned nl_sim_worker_limit(void) {
     const char *text = getenv("NUMBALITE_NUM_THREADS");
     long wanted = text ? strtol(text, NULL, 10) : 0;
     if (wanted <= 0)
-        wanted = nl_threads_processors();
+        wanted = nl_threads_count_processors();
     count = wanted < 1 ? 1 : wanted > MAX_WORKERS ? MAX_WORKERS : (uint32_t)wanted;
     nl_atomic_store32_relaxed(&cpu_count, count);
     return count;
 }
 
 static void *map_memory(size_t size) {
-    void *memory = nl_mem_refuses() ? MAP_FAILED
-                                    : mmap(NULL, size, PROT_READ | PROT_WRITE,
-                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = nl_mem_must_fail() ? MAP_FAILED
+                                      : mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
