@@ -1,4 +1,4 @@
-"""Reads the symbols of ELF object files and shared objects."""
+"""Reads the symbols and sections of ELF object files, shared objects and GPU images."""
 
 from __future__ import annotations
 
@@ -49,6 +49,20 @@ def global_variables(data: bytes) -> list[tuple]:
         for name, info, index, size in _symbols(data, _SYMTAB)
         if index and info & 15 == _OBJECT
     ]
+
+
+def without_section(data: bytes, name: bytes) -> bytes:
+    """Returns the file with zeros as the contents of the sections of that name. Data that is not an ELF file is
+    returned unchanged."""
+    if data[:4] != b"\x7fELF":
+        return data
+    sections = _sections(data)
+    names = sections[_HEADER.unpack_from(data)[13]][4]
+    for first, _, _, _, offset, size, *_ in sections:
+        start = names + first
+        if data[start : data.index(b"\0", start)] == name:
+            data = data[:offset] + bytes(size) + data[offset + size :]
+    return data
 
 
 def _symbols(data, kind):

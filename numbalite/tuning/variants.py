@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from numbalite import _core
+from numbalite.compilers import elf
 from numbalite.errors import CompileError, TranslationError
 from numbalite.kernels import options
 from numbalite.kernels.dispatcher import Dispatcher
@@ -87,9 +88,15 @@ class Variant:
             self.drop(FAILED, problem)
 
     def code(self, target: tuple) -> Any:
-        """Returns a key that identifies the compiled code and the launch."""
+        """Returns a key that identifies the compiled code and the launch.
+
+        NVRTC stores the constants as variables, too, although the code contains their values. Therefore
+        variables do not belong to the key, except arrays, which the code may read.
+        """
         assert self._overload is not None
-        return self._overload.images.image(target).data, repr(self.configuration[:2]), self.shared
+        code = elf.without_section(self._overload.images.image(target).data, b".nv.global.init")
+        arrays = [value for value in self.constants.values() if isinstance(value, tuple)]
+        return code, repr(self.configuration[:2]), self.shared, repr(arrays)
 
     @property
     def shared(self) -> int:

@@ -10,7 +10,7 @@ import pytest
 from numbalite import cuda
 from numbalite.compilers import cache
 from numbalite.errors import CompileError, SimulatorWarning
-from numbalite.tuning import measure, tuned
+from numbalite.tuning import measure, tuned, variants
 from numbalite.tuning.table import Tuning
 
 SAXPY = """
@@ -20,6 +20,7 @@ for (int k = 0; k < UNROLL; k++) {
     if (i < n) y[i] += a * x[i];
 }
 """
+TARGET = ("cuda", 9, 0)
 SPACE = {"BLOCK": [64, 128, 256], "UNROLL": [1, 2]}
 
 
@@ -404,3 +405,23 @@ def test_autotune_rejects_functions_that_are_not_kernels():
         cuda.autotune(over={"BLOCK": [1]})(lambda x: None)
     with pytest.raises(TypeError, match="is made of a whole source"):
         cuda.autotune(over={"BLOCK": [1]})(cuda.jit("__global__ void k(int *x) { *x = 1; }"))
+
+
+def test_constants_without_effect_on_the_gpu_code_are_the_same_variant():
+    def copy(x, y):
+        """
+        #pragma unroll UNROLL
+        for (int k = 0; k < ITEMS; ++k) y[k * WEIGHTS[0] + threadIdx.x] = x[k + threadIdx.x];
+        """
+
+    def code(**constants):
+        make = variants.from_kernel(cuda.jit(copy))
+        variant = variants.Variant(constants, make)
+        variant.configuration = 1, 32
+        variant.compile(TARGET, (np.zeros(40, "f4"), np.zeros(40, "f4")))
+        assert variant.problem is None
+        return variant.code(TARGET)
+
+    assert code(ITEMS=1, UNROLL=1, WEIGHTS=(3, 4)) == code(ITEMS=1, UNROLL=4, WEIGHTS=(3, 4))
+    assert code(ITEMS=1, UNROLL=1, WEIGHTS=(3, 4)) != code(ITEMS=2, UNROLL=1, WEIGHTS=(3, 4))
+    assert code(ITEMS=1, UNROLL=1, WEIGHTS=(3, 4)) != code(ITEMS=1, UNROLL=1, WEIGHTS=(3, 5))
