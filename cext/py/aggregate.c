@@ -27,12 +27,12 @@ static int copy_record(const nl_param *p, const nl_element *e, const void *bytes
     return 1;
 }
 
-static int write_void(const nl_param *p, PyObject *scalar, unsigned char *at) {
+static int write_numpy_record(const nl_param *p, PyObject *scalar, unsigned char *at) {
     PyObject *descr;
     const void *bytes;
     if (nl_py_hostarray_void_read(scalar, &descr, &bytes) < 0)
         return -1;
-    nl_element element = nl_py_hostarray_element(descr);
+    nl_element element = nl_py_hostarray_element_of_descr(descr);
     Py_DECREF(descr);
     return copy_record(p, &element, bytes, at);
 }
@@ -41,7 +41,7 @@ static int write_void(const nl_param *p, PyObject *scalar, unsigned char *at) {
  * record of that size, -1 with an exception. */
 static int write_record(nl_py_call *call, const nl_param *p, PyObject *value, unsigned char *at) {
     if (nl_py_hostarray_is_scalar(value))
-        return write_void(p, value, at);
+        return write_numpy_record(p, value, at);
     if (!nl_py_devarray_check(call->state, value) && !nl_py_hostarray_is_array(value))
         return 0;
     const nl_py_value *v = nl_py_values_read(call->values, value);
@@ -53,7 +53,7 @@ static int write_record(nl_py_call *call, const nl_param *p, PyObject *value, un
         return copy_record(p, &v->element, v->memory.host.data, at);
     if (!v->array)
         return 0;
-    PyObject *record = nl_py_values_element(call->values, v->array);
+    PyObject *record = nl_py_values_read_element(call->values, v->array);
     int found = record ? write_record(call, p, record, at) : -1;
     Py_XDECREF(record);
     return found;
@@ -65,7 +65,7 @@ static int write_bfloat16(nl_py_call *call, int index, PyObject *value, unsigned
     nl_scalar s;
     double number;
     PyObject *as_float = NULL;
-    int found = nl_py_values_number(call->values, value, &s);
+    int found = nl_py_values_read_number(call->values, value, &s);
     if (found == 0 && nl_py_hostarray_is_scalar(value)) { /* a scalar type of another library */
         as_float = PyNumber_Float(value);
         found = as_float ? nl_py_value_read_number(as_float, &s) : 0;
@@ -186,7 +186,7 @@ int nl_py_aggregate_write_struct(nl_py_call *call, int index, PyObject *value,
         return write_vector(call, index, value, block);
     int found = write_record(call, p, value, at);
     if (found == 0 && p->takes_complex) {
-        found = nl_py_values_number(call->values, value, &s);
+        found = nl_py_values_read_number(call->values, value, &s);
         if (found > 0)
             found = write_complex_pair(p, &s, at);
     }

@@ -87,11 +87,11 @@ int nl_py_argument_refuse(const nl_py_call *call, int index, PyObject *value, Py
 
 /* Returns the object whose type and shape messages describe: the array made from the argument by
  * DLPack, else the argument itself. */
-static PyObject *object_for_messages(const nl_py_value *v) {
+static PyObject *object_named_in_messages(const nl_py_value *v) {
     return v->exported && v->array ? v->array : v->given;
 }
 
-static int element_fits(const nl_param *p, const nl_element *e) {
+static int matches_element(const nl_param *p, const nl_element *e) {
     if (p->dtype != NL_OPAQUE)
         return (e->class == NL_ELEMENT_PLAIN && e->dtype == p->dtype) ||
                (e->class == NL_ELEMENT_TIME && p->dtype == NL_INT64);
@@ -104,7 +104,8 @@ static int element_fits(const nl_param *p, const nl_element *e) {
 }
 
 /* Advises to view the array as records with as many fields as fit into the struct. */
-static void advise_view(const nl_param *p, const nl_element *e, char *text, size_t size) {
+static void write_record_view_advice(const nl_param *p, const nl_element *e, char *text,
+                                     size_t size) {
     static const char letters[] = "?biiiiuuuufffcc";
     int64_t fields = p->itemsize % e->itemsize ? 0 : p->itemsize / e->itemsize;
     if (fields < 2 || fields > 8) {
@@ -121,7 +122,8 @@ static void advise_view(const nl_param *p, const nl_element *e, char *text, size
 
 /* Returns advice for an array of the wrong element type; uses `text` if the advice contains a
  * dtype. */
-static const char *element_advice(const nl_param *p, const nl_element *e, char *text, size_t size) {
+static const char *advice_for_element(const nl_param *p, const nl_element *e, char *text,
+                                      size_t size) {
     switch (e->class) {
     case NL_ELEMENT_SWAPPED:
         return ": the array's byte order is not this machine's; "
@@ -142,7 +144,7 @@ static const char *element_advice(const nl_param *p, const nl_element *e, char *
     if (p->lane != NL_OPAQUE)
         snprintf(text, size, ": convert it, x = x.astype('%s')", nl_dtype_name((nl_dtype)p->lane));
     else if (p->dtype == NL_OPAQUE)
-        advise_view(p, e, text, size);
+        write_record_view_advice(p, e, text, size);
     else
         snprintf(text, size, ": convert it, x = x.astype('%s')", nl_dtype_name(p->dtype));
     return text;
@@ -155,25 +157,25 @@ static int check_order(const nl_py_call *call, int index, const nl_py_value *v, 
     if (p->kind == NL_PARAM_POINTER)
         return is_c ? 0
                     : nl_py_argument_refuse(
-                          call, index, object_for_messages(v), PyExc_TypeError,
+                          call, index, object_named_in_messages(v), PyExc_TypeError,
                           " that is not C-contiguous: a plain pointer has no strides");
     if (v->ndim != p->ndim)
-        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError,
+        return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_TypeError,
                                      p->ndim ? ": it must have %d dimension%s"
                                              : ": pass one element of it",
                                      p->ndim, p->ndim == 1 ? "" : "s");
     /* the copy of an array that is contiguous in neither order is C-contiguous */
     if (p->order == NL_ORDER_C && !is_c && !(is_copied && !is_f))
-        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError,
+        return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_TypeError,
                                      " that is not C-contiguous");
     if (p->order == NL_ORDER_F && !is_f)
-        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError,
+        return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_TypeError,
                                      " that is not Fortran-contiguous");
     return 0;
 }
 
 /* Returns the device of the array's memory, or NULL for host memory or if the device is unknown. */
-static const nl_device *device_of(const nl_py_call *call, const nl_py_value *v) {
+static const nl_device *device_of_value(const nl_py_call *call, const nl_py_value *v) {
     if (v->kind != NL_PY_VALUE_DEVICE || !call->device)
         return NULL;
     if (v->array) {
@@ -187,12 +189,12 @@ static const nl_device *device_of(const nl_py_call *call, const nl_py_value *v) 
 }
 
 static int check_device(nl_py_call *call, int index, const nl_py_value *v) {
-    const nl_device *device = device_of(call, v);
+    const nl_device *device = device_of_value(call, v);
     if (!device || device == call->device)
         return 0;
     if (!call->may_visit || !nl_device_allows_peer_buffers(call->device, device))
         return nl_py_argument_refuse(
-            call, index, object_for_messages(v), PyExc_ValueError,
+            call, index, object_named_in_messages(v), PyExc_ValueError,
             " on device %d, but the kernel runs on device %d: copy it over", device->ordinal,
             call->device->ordinal);
     call->visited |= UINT64_C(1) << device->ordinal;
@@ -206,22 +208,22 @@ static int check_array(nl_py_call *call, int index, const nl_py_value *v, int mo
     const nl_param *p = &call->params->items[index];
     const nl_element *e = &v->element;
     char advice[120];
-    if (e->class == NL_ELEMENT_SWAPPED || e->class == NL_ELEMENT_OBJECT || !element_fits(p, e))
-        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError, "%s",
-                                     element_advice(p, e, advice, sizeof advice));
+    if (e->class == NL_ELEMENT_SWAPPED || e->class == NL_ELEMENT_OBJECT || !matches_element(p, e))
+        return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_TypeError,
+                                     "%s", advice_for_element(p, e, advice, sizeof advice));
     if (p->lanes && e->dtype == p->lane && (v->ndim == 0 || v->shape[v->ndim - 1] != p->lanes))
         return nl_py_argument_refuse(
-            call, index, object_for_messages(v), PyExc_TypeError,
+            call, index, object_named_in_messages(v), PyExc_TypeError,
             ": its last axis must have %d items, such as x.reshape(-1, %d)", p->lanes, p->lanes);
     if (check_order(call, index, v, mode) < 0)
         return -1;
     if (v->is_readonly && !p->is_const && (!mode || (mode & NL_PY_TRANSFER_OUT)))
         return nl_py_argument_refuse(
-            call, index, object_for_messages(v), PyExc_ValueError,
+            call, index, object_named_in_messages(v), PyExc_ValueError,
             " that is read-only: pass a copy, %sor declare the parameter const",
             call->device ? "or cuda.In(x), " : "");
     if (!mode && ((p->lanes ? v->address : v->misaligned) & (p->element_align - 1)))
-        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_ValueError,
+        return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_ValueError,
                                      " whose elements are not aligned to %d bytes: pass a copy",
                                      (int)p->element_align);
     return check_device(call, index, v);
@@ -245,7 +247,7 @@ static void write_array(const nl_param *p, unsigned char *at, CUdeviceptr addres
  * parameter block, so they are copied as one block of bytes. Arrays of one and two dimensions use
  * memcpy with a constant size, because a real call of memcpy would take longer than the rest of
  * this function. */
-static inline void write_at_once(const nl_param *p, unsigned char *at, const nl_py_array *a) {
+static inline void write_array_header(const nl_param *p, unsigned char *at, const nl_py_array *a) {
     const size_t step = 2 * sizeof(int64_t);
     memcpy(at, &a->address, sizeof a->address);
     at += sizeof a->address;
@@ -271,7 +273,8 @@ static int use_device_array(const nl_py_call *call, const nl_py_array *a) {
     return result;
 }
 
-static int write_device(nl_py_call *call, int index, const nl_py_value *v, unsigned char *at) {
+static int write_device_array(nl_py_call *call, int index, const nl_py_value *v,
+                              unsigned char *at) {
     if (check_array(call, index, v, 0) < 0 ||
         (v->array ? use_device_array(call, (nl_py_array *)v->array)
                   : nl_py_value_wait(v, call->stream, call->blocking)) < 0)
@@ -284,16 +287,16 @@ static __attribute__((noinline)) int write_own(nl_py_call *call, int index, PyOb
                                                unsigned char *at) {
     nl_py_value v;
     nl_py_value_of_array(&v, array);
-    return write_device(call, index, &v, at);
+    return write_device_array(call, index, &v, at);
 }
 
 /* Returns the directions in which a host array is copied, or -1 with an exception. */
-static int mode_of(nl_py_call *call, int index, const nl_py_value *v) {
+static int host_copy_directions(nl_py_call *call, int index, const nl_py_value *v) {
     const nl_param *p = &call->params->items[index];
     if (v->mode == 0)
         call->implicit |= !v->is_record;
     else if (p->is_const && v->mode == NL_PY_TRANSFER_OUT)
-        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError,
+        return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_TypeError,
                                      ": cuda.Out makes no sense for a parameter that is const");
     return p->is_const ? NL_PY_TRANSFER_IN
            : v->mode   ? v->mode
@@ -302,19 +305,19 @@ static int mode_of(nl_py_call *call, int index, const nl_py_value *v) {
 
 /* Adds a host array to the copies of the call. The device copy of a host array is C-contiguous,
  * unless the array is only Fortran-contiguous. */
-static int write_host(nl_py_call *call, int index, const nl_py_value *v, unsigned char *at) {
+static int write_host_array(nl_py_call *call, int index, const nl_py_value *v, unsigned char *at) {
     char order = v->order == NL_PY_ARRAY_F ? 'F' : 'C';
     if (v->is_masked)
         return nl_py_argument_refuse(
-            call, index, object_for_messages(v), PyExc_TypeError,
+            call, index, object_named_in_messages(v), PyExc_TypeError,
             ": the mask would be lost; replace masked elements, x.filled(0)");
-    int mode = mode_of(call, index, v);
+    int mode = host_copy_directions(call, index, v);
     if (mode < 0 || check_array(call, index, v, mode) < 0)
         return -1;
     if ((mode & NL_PY_TRANSFER_OUT) && nl_layout_overlaps_itself(&v->memory.host.layout))
-        return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_ValueError,
+        return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_ValueError,
                                      " whose elements overlap in memory: it cannot be copied back");
-    nl_py_hostcopy *copy = nl_py_hostcopy_next(&call->hosts);
+    nl_py_hostcopy *copy = nl_py_hostcopy_reserve_item(&call->hosts);
     if (!copy)
         return -1;
     copy->mode = mode;
@@ -322,7 +325,7 @@ static int write_host(nl_py_call *call, int index, const nl_py_value *v, unsigne
     copy->array = v->array;
     copy->data = v->memory.host.data;
     nl_layout_copy(&copy->host, &v->memory.host.layout);
-    nl_py_hostcopy_add(&call->hosts, copy, order);
+    nl_py_hostcopy_add_item(&call->hosts, copy, order);
     write_array(&call->params->items[index], at, 0, copy->device.shape, copy->device.strides);
     return 0;
 }
@@ -389,13 +392,13 @@ static int write_host_address(nl_py_call *call, int index, const nl_py_value *v,
                               unsigned char *at) {
     if (v->kind != NL_PY_VALUE_HOST || v->is_record)
         return nl_py_argument_refuse(
-            call, index, object_for_messages(v), PyExc_TypeError,
+            call, index, object_named_in_messages(v), PyExc_TypeError,
             v->kind == NL_PY_VALUE_DEVICE
                 ? ": it is in device memory; copy it over first, x.copy_to_host()"
                 : ": pass a NumPy array, numpy.asarray(x)");
     if (v->is_masked)
         return nl_py_argument_refuse(
-            call, index, object_for_messages(v), PyExc_TypeError,
+            call, index, object_named_in_messages(v), PyExc_TypeError,
             ": the mask would be lost; replace masked elements, x.filled(0)");
     if (check_array(call, index, v, 0) < 0)
         return -1;
@@ -416,7 +419,7 @@ static int refuse_array(const nl_py_call *call, int index, const nl_py_value *v)
             ? ": pass an array, also for a single value"
             : ": pass a NumPy array, a device array "
               "or an object with __cuda_array_interface__ or __dlpack__";
-    return nl_py_argument_refuse(call, index, object_for_messages(v), PyExc_TypeError, "%s",
+    return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_TypeError, "%s",
                                  advice);
 }
 
@@ -427,7 +430,7 @@ static int add_argument_to_error(nl_py_call *call, int index) {
     const nl_param *p = &call->params->items[index];
     snprintf(where, sizeof where, "%.200s(): parameter %d '%.100s'", call->name, p->number + 1,
              p->name);
-    nl_py_error_at(where);
+    nl_py_error_prefix_location(where);
     return -1;
 }
 
@@ -437,8 +440,8 @@ _Static_assert((int)NL_ORDER_C == NL_PY_ARRAY_C && (int)NL_ORDER_F == NL_PY_ARRA
 
 /* Handles the simple case of check_array: elements of exactly the parameter's dtype, and no
  * conversion. `orders` are flags, like an array's. */
-static inline int is_plain_match(const nl_param *p, nl_dtype dtype, int ndim, unsigned orders,
-                                 unsigned misaligned) {
+static inline int matches_without_conversion(const nl_param *p, nl_dtype dtype, int ndim,
+                                             unsigned orders, unsigned misaligned) {
     unsigned wanted = p->kind == NL_PARAM_POINTER ? NL_ORDER_C : p->order;
     return dtype == p->dtype && p->dtype != NL_OPAQUE &&
            (p->kind == NL_PARAM_POINTER || ndim == p->ndim) && (orders & wanted) == wanted &&
@@ -447,8 +450,8 @@ static inline int is_plain_match(const nl_param *p, nl_dtype dtype, int ndim, un
 
 /* The fastest path of write_tensor: writes a tensor whose sizes and dtype the call has already
  * read. */
-static inline int write_dense(const nl_py_call *call, const nl_param *p, const nl_dl_view *view,
-                              unsigned char *at) {
+static inline int write_dense_tensor(const nl_py_call *call, const nl_param *p,
+                                     const nl_dl_view *view, unsigned char *at) {
     nl_dl_dense t;
     if (p->kind == NL_PARAM_ARRAY &&
         (view->tensor.ndim != p->ndim || (p->ndim > 1 && p->order == NL_ORDER_F)))
@@ -468,14 +471,14 @@ static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned 
     const nl_param *p = &call->params->items[index];
     nl_py_foreign f;
     const nl_dl_view *view = nl_dl_current_view(&call->values->current, tensor);
-    if (view && write_dense(call, p, view, at))
+    if (view && write_dense_tensor(call, p, view, at))
         return 1;
     call->values->runs += !view;
     int found = nl_py_dlpack_read(call->state, tensor, &call->values->current, &f);
     if (found <= 0)
         return found < 0 ? add_argument_to_error(call, index) : 0;
-    if (!is_plain_match(p, f.element.dtype, f.layout.ndim, f.orders,
-                        nl_layout_low_bits(&f.layout, f.address)) ||
+    if (!matches_without_conversion(p, f.element.dtype, f.layout.ndim, f.orders,
+                                    nl_layout_low_bits(&f.layout, f.address)) ||
         nl_device_of_address(call->device, f.address) != call->device)
         return 0;
     if (nl_py_arrayinterface_wait(&f, call->stream, call->blocking) < 0)
@@ -487,7 +490,7 @@ static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned 
 static int write_foreign_array(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
     const nl_py_value *v;
     if (call->device && nl_py_dlpack_is_registered(call->state, value) &&
-        !nl_py_values_has(call->values, value)) {
+        !nl_py_values_contain(call->values, value)) {
         int written = write_tensor(call, index, value, at);
         if (written)
             return written < 0 ? -1 : 0;
@@ -502,9 +505,9 @@ static int write_foreign_array(nl_py_call *call, int index, PyObject *value, uns
         return write_host_address(call, index, v, at);
     switch ((nl_py_value_kind)v->kind) {
     case NL_PY_VALUE_DEVICE:
-        return write_device(call, index, v, at);
+        return write_device_array(call, index, v, at);
     case NL_PY_VALUE_HOST:
-        return write_host(call, index, v, at);
+        return write_host_array(call, index, v, at);
     case NL_PY_VALUE_NUMBER:
     case NL_PY_VALUE_OTHER:
         break;
@@ -517,12 +520,12 @@ static int write_foreign_array(nl_py_call *call, int index, PyObject *value, uns
 /* Writes a datetime64 or timedelta64. Returns 1 if the value was written, 0 if its type is not
  * supported here, -1 with an exception.
  */
-static int write_time(nl_py_call *call, PyObject *value, unsigned char *at) {
+static int write_datetime(nl_py_call *call, PyObject *value, unsigned char *at) {
     if (nl_py_devarray_check(call->state, value)) {
         const nl_py_array *a = (nl_py_array *)value;
         if (a->ndim || a->class != NL_ELEMENT_TIME)
             return 0;
-        PyObject *time = nl_py_values_element(call->values, value);
+        PyObject *time = nl_py_values_read_element(call->values, value);
         int result = time ? nl_py_hostarray_time_read(time, at) : -1;
         Py_XDECREF(time);
         return result;
@@ -534,11 +537,11 @@ static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned c
     const nl_param *p = &call->params->items[index];
     nl_scalar s;
     if (p->dtype == NL_INT64) {
-        int time = write_time(call, value, at);
+        int time = write_datetime(call, value, at);
         if (time)
             return time < 0 ? -1 : 0;
     }
-    int found = nl_py_values_number(call->values, value, &s);
+    int found = nl_py_values_read_number(call->values, value, &s);
     if (found < 0)
         return add_argument_to_error(call, index);
     if (!found)
@@ -563,7 +566,7 @@ static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned c
  * be ordered. */
 static inline int is_immediate_match(const nl_py_call *call, const nl_param *p,
                                      const nl_py_array *a) {
-    return is_plain_match(p, (nl_dtype)a->dtype, a->ndim, a->flags, a->misaligned) &&
+    return matches_without_conversion(p, (nl_dtype)a->dtype, a->ndim, a->flags, a->misaligned) &&
            (p->is_const || !(a->flags & NL_PY_ARRAY_READONLY)) &&
            a->buffer->device == call->device &&
            a->buffer->generation == call->kernel->module->generation && call->blocking;
@@ -580,7 +583,7 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
             if (is_immediate_match(call, p, a)) {
                 if (call->stream)
                     (void)nl_buffer_use(a->buffer, call->stream, 1, NULL);
-                write_at_once(p, at, a);
+                write_array_header(p, at, a);
                 return 0;
             }
             return write_own(call, index, value, at);

@@ -8,7 +8,7 @@
 #include "py/devarray.h"
 #include "py/owner.h"
 
-static PyObject *call_python(PyObject *const *args) {
+static PyObject *call_python_dispatch(PyObject *const *args) {
     PyObject *module = PyImport_ImportModule("numbalite.ndarray.dispatch");
     PyObject *function = module ? PyObject_GetAttrString(module, "array_function") : NULL;
     PyObject *result = function ? PyObject_Vectorcall(function, args, 4, NULL) : NULL;
@@ -24,7 +24,7 @@ static PyObject *run_function(PyObject *self, PyObject *const *args, size_t narg
 
 /* Returns whether the function must run on another device: a function without array arguments whose
  * `like=` is self runs on the device of self. */
-static int is_like_on_other_device(nl_py_state *state, PyObject *self, PyObject *const *args) {
+static int must_run_on_device_of_self(nl_py_state *state, PyObject *self, PyObject *const *args) {
     if (!nl_py_owner_is_on_other_device(state, self))
         return 0;
     PyObject *named = PyDict_Values(args[3]);
@@ -40,7 +40,7 @@ PyObject *nl_py_array_function(PyObject *self, PyObject *const *args, Py_ssize_t
     if (nargs != 4 || !PyTuple_Check(args[2]) || !PyDict_Check(args[3]))
         return PyErr_Format(PyExc_TypeError, "__array_function__ takes a function, types, "
                                              "a tuple of arguments and a dict of keywords");
-    int like = is_like_on_other_device(state, self, args);
+    int like = must_run_on_device_of_self(state, self, args);
     if (like)
         return like < 0 ? NULL
                         : nl_py_owners_run_on_device(((nl_py_array *)self)->buffer->device->ordinal,
@@ -48,7 +48,7 @@ PyObject *nl_py_array_function(PyObject *self, PyObject *const *args, Py_ssize_t
     if (PyTuple_Check(args[1]) && PyTuple_GET_SIZE(args[1]) == 1 &&
         PyDict_GetItemRef(state->functions, args[0], &function) < 0)
         return NULL;
-    result = function ? PyObject_Call(function, args[2], args[3]) : call_python(args);
+    result = function ? PyObject_Call(function, args[2], args[3]) : call_python_dispatch(args);
     Py_XDECREF(function);
     return result;
 }

@@ -40,7 +40,7 @@ static const char *const keys[KEY_COUNT] = {"__cuda_array_interface__",
                                             "mask",
                                             "descr"};
 
-static PyObject *interface_key(const nl_py_state *state, int which) {
+static PyObject *interned_interface_key(const nl_py_state *state, int which) {
     return PyTuple_GET_ITEM(state->interface_keys, which);
 }
 
@@ -115,22 +115,22 @@ static int read_type(const nl_py_state *state, PyObject *dict, PyObject *typestr
         f->layout.itemsize = f->element.itemsize = (int64_t)nl_dtype_size(f->element.dtype);
         return 0;
     }
-    f->descr = nl_py_hostarray_descr(typestr);
+    f->descr = nl_py_hostarray_convert_descr(typestr);
     if (!f->descr) {
         if (PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError))
             return raise_invalid_interface(PyExc_TypeError, "typestr",
                                            "the type string of a NumPy dtype");
         return -1;
     }
-    f->element = nl_py_hostarray_element(f->descr);
+    f->element = nl_py_hostarray_element_of_descr(f->descr);
     if (f->element.class == NL_ELEMENT_OBJECT)
         return raise_invalid_interface(PyExc_TypeError, "typestr",
                                        "a type that device memory supports");
     if (f->element.class == NL_ELEMENT_RECORD) {
-        if (PyDict_GetItemRef(dict, interface_key(state, KEY_DESCR), &fields) < 0)
+        if (PyDict_GetItemRef(dict, interned_interface_key(state, KEY_DESCR), &fields) < 0)
             return -1;
         if (fields && fields != Py_None) {
-            PyObject *record = PyList_Check(fields) ? nl_py_hostarray_descr(fields) : NULL;
+            PyObject *record = PyList_Check(fields) ? nl_py_hostarray_convert_descr(fields) : NULL;
             Py_DECREF(fields);
             if (!record) {
                 if (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_TypeError) ||
@@ -139,7 +139,7 @@ static int read_type(const nl_py_state *state, PyObject *dict, PyObject *typestr
                                                    "a list that describes a NumPy dtype");
                 return -1;
             }
-            nl_element element = nl_py_hostarray_element(record);
+            nl_element element = nl_py_hostarray_element_of_descr(record);
             /* if the total size of the fields differs from the typestr's size, they are ignored:
              * the elements are plain bytes */
             if (element.itemsize != f->element.itemsize || element.class == NL_ELEMENT_OBJECT) {
@@ -244,7 +244,7 @@ static int read_fields(const nl_py_state *state, PyObject *dict, nl_py_foreign *
     PyObject *values[KEY_COUNT] = {NULL};
     int result = -1;
     for (int i = KEY_SHAPE; i < KEY_DESCR; i++)
-        if (PyDict_GetItemRef(dict, interface_key(state, i), &values[i]) < 0)
+        if (PyDict_GetItemRef(dict, interned_interface_key(state, i), &values[i]) < 0)
             goto done;
     if (!values[KEY_SHAPE] || !values[KEY_TYPESTR] || !values[KEY_DATA]) {
         int missing = !values[KEY_SHAPE]     ? KEY_SHAPE
@@ -276,7 +276,7 @@ done:
  * with an exception. */
 static int read_dictionary(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     PyObject *dict;
-    int found = nl_py_lookup_attribute(obj, interface_key(state, KEY_ATTRIBUTE), &dict);
+    int found = nl_py_lookup_attribute(obj, interned_interface_key(state, KEY_ATTRIBUTE), &dict);
     if (found <= 0)
         return found;
     if (PyDict_Check(dict))
@@ -303,7 +303,7 @@ int nl_py_arrayinterface_read(nl_py_state *state, PyObject *obj, nl_py_foreign *
         return 0;
     if (found >= 0)
         out->orders = (uint8_t)nl_layout_contiguous_orders(&out->layout);
-    if (found >= 0 && !nl_py_dlpack_is_lazy(state, obj, out))
+    if (found >= 0 && !nl_py_dlpack_has_lazy_flag(state, obj, out))
         return 1;
     nl_py_arrayinterface_clear(out);
     return -1;
@@ -348,24 +348,25 @@ static int synchronize_owner(const nl_py_foreign *foreign) {
 }
 
 PyObject *nl_py_arrayinterface_array(nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
-    if (!f->descr && !(f->descr = nl_py_hostarray_descr_of(f->element.dtype)))
+    if (!f->descr && !(f->descr = nl_py_hostarray_descr_of_dtype(f->element.dtype)))
         return NULL;
     nl_py_array_parts parts = {.descr = f->descr,
                                .element = f->element,
                                .owner = obj,
                                .readonly = f->readonly,
-                               .lent = nl_py_lender_is(state, obj),
+                               .lent = nl_py_lender_has_stream(state, obj),
                                .find_device = 1};
-    return nl_py_devarray_over(state, f->address, &f->layout, &parts);
+    return nl_py_devarray_over_address(state, f->address, &f->layout, &parts);
 }
 
 /* Makes the producer's stream the default stream of the array. If the host has waited for the
  * producer's stream and this stream is not ordered with the default stream, the array remains on
  * the default stream. Steals the reference to `array` and returns it, or NULL with an exception. */
-static PyObject *bound_to(nl_py_state *state, PyObject *array, CUstream handle, int waited,
-                          PyObject *owner) {
+static PyObject *bind_producer_stream(nl_py_state *state, PyObject *array, CUstream handle,
+                                      int waited, PyObject *owner) {
     PyObject *stream_object = nl_py_fastarray_stream(state, owner);
-    PyObject *stream = nl_py_stream_over(state, handle, stream_object ? stream_object : owner);
+    PyObject *stream =
+        nl_py_stream_wrap_handle(state, handle, stream_object ? stream_object : owner);
     nl_error err;
     int blocking = 1;
     Py_XDECREF(stream_object);
@@ -383,7 +384,7 @@ static PyObject *bound_to(nl_py_state *state, PyObject *array, CUstream handle, 
     return array;
 }
 
-static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwargs) {
+static PyObject *array_from_interface(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"obj", "sync", "optional", NULL};
     nl_py_state *state = nl_py_state_of(module);
     nl_py_foreign foreign;
@@ -402,11 +403,11 @@ static PyObject *from_interface(PyObject *module, PyObject *args, PyObject *kwar
                             "*obj* doesn't implement the cuda array interface: it is %.80s",
                             Py_TYPE(obj)->tp_name);
     /* no wait: each use of an array of PyTorch or CuPy reads the library's current stream */
-    if (!sync || nl_py_lender_is(state, obj) || synchronize_owner(&foreign) == 0)
+    if (!sync || nl_py_lender_has_stream(state, obj) || synchronize_owner(&foreign) == 0)
         result = nl_py_arrayinterface_array(state, obj, &foreign);
     if (result && foreign.has_stream && foreign.stream != CU_STREAM_LEGACY &&
-        !nl_py_lender_is(state, obj))
-        result = bound_to(state, result, foreign.stream, sync, obj);
+        !nl_py_lender_has_stream(state, obj))
+        result = bind_producer_stream(state, result, foreign.stream, sync, obj);
     nl_py_arrayinterface_clear(&foreign);
     return result;
 }
@@ -434,13 +435,13 @@ static int import_tensor(nl_py_state *state, PyObject *obj, CUstream stream, PyO
     return found;
 }
 
-static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs) {
+static PyObject *array_from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *keywords[] = {"obj", "stream", NULL};
     nl_py_state *state = nl_py_state_of(module);
     PyObject *obj, *stream = NULL, *array = NULL;
     CUstream handle;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:from_dlpack", keywords, &obj, &stream) ||
-        nl_py_stream_from(state, stream, &handle, NULL) < 0)
+        nl_py_stream_from_argument(state, stream, &handle, NULL) < 0)
         return NULL;
     int found = import_tensor(state, obj, handle, &array);
     if (found == 0)
@@ -452,7 +453,7 @@ static PyObject *from_dlpack(PyObject *module, PyObject *args, PyObject *kwargs)
 
 /* Returns the list of fields in NumPy's form. A dtype that the interface cannot describe is
  * exported as bytes. */
-static PyObject *field_list(const nl_py_array *a, PyObject *typestr) {
+static PyObject *list_fields(const nl_py_array *a, PyObject *typestr) {
     if (a->class == NL_ELEMENT_RECORD) {
         PyObject *list = PyObject_GetAttrString(a->descr, "descr");
         if (list || !PyErr_ExceptionMatches(PyExc_ValueError))
@@ -462,18 +463,18 @@ static PyObject *field_list(const nl_py_array *a, PyObject *typestr) {
     return Py_BuildValue("[(sO)]", "", typestr);
 }
 
-static int set_item(PyObject *dict, PyObject *name, PyObject *value) {
+static int set_new_item(PyObject *dict, PyObject *name, PyObject *value) {
     int result = value ? PyDict_SetItem(dict, name, value) : -1;
     Py_XDECREF(value);
     return result;
 }
 
-static PyObject *stream_entry(nl_py_array *a) {
+static PyObject *interface_stream(nl_py_array *a) {
     CUstream handle = NULL;
     PyObject *stream = nl_py_lender_array_stream(a);
     if (!stream && PyErr_Occurred())
         return NULL;
-    int result = stream ? nl_py_stream_from(a->state, stream, &handle, NULL) : 0;
+    int result = stream ? nl_py_stream_from_argument(a->state, stream, &handle, NULL) : 0;
     Py_XDECREF(stream);
     if (result < 0)
         return NULL;
@@ -490,31 +491,32 @@ PyObject *nl_py_arrayinterface_get(PyObject *self, void *Py_UNUSED(closure)) {
     PyObject *dict = PyDict_New(), *typestr = PyObject_GetAttrString(a->descr, "str");
     nl_buffer_mark_exposed(a->buffer);
     if (!dict || !typestr ||
-        set_item(dict, interface_key(state, KEY_SHAPE), nl_py_geometry_tuple(a->shape, a->ndim)) <
-            0 ||
-        set_item(dict, interface_key(state, KEY_STRIDES),
-                 a->flags & NL_PY_ARRAY_C
-                     ? Py_NewRef(Py_None)
-                     : nl_py_geometry_tuple(nl_py_devarray_strides(a), a->ndim)) < 0 ||
-        set_item(dict, interface_key(state, KEY_TYPESTR), Py_NewRef(typestr)) < 0 ||
-        set_item(dict, interface_key(state, KEY_DESCR), field_list(a, typestr)) < 0 ||
-        set_item(dict, interface_key(state, KEY_DATA),
-                 Py_BuildValue("(KO)", (unsigned long long)address,
-                               a->flags & NL_PY_ARRAY_READONLY ? Py_True : Py_False)) < 0 ||
-        set_item(dict, interface_key(state, KEY_STREAM), stream_entry(a)) < 0 ||
-        set_item(dict, interface_key(state, KEY_VERSION), PyLong_FromLong(3)) < 0)
+        set_new_item(dict, interned_interface_key(state, KEY_SHAPE),
+                     nl_py_geometry_tuple(a->shape, a->ndim)) < 0 ||
+        set_new_item(dict, interned_interface_key(state, KEY_STRIDES),
+                     a->flags & NL_PY_ARRAY_C
+                         ? Py_NewRef(Py_None)
+                         : nl_py_geometry_tuple(nl_py_devarray_strides(a), a->ndim)) < 0 ||
+        set_new_item(dict, interned_interface_key(state, KEY_TYPESTR), Py_NewRef(typestr)) < 0 ||
+        set_new_item(dict, interned_interface_key(state, KEY_DESCR), list_fields(a, typestr)) < 0 ||
+        set_new_item(dict, interned_interface_key(state, KEY_DATA),
+                     Py_BuildValue("(KO)", (unsigned long long)address,
+                                   a->flags & NL_PY_ARRAY_READONLY ? Py_True : Py_False)) < 0 ||
+        set_new_item(dict, interned_interface_key(state, KEY_STREAM), interface_stream(a)) < 0 ||
+        set_new_item(dict, interned_interface_key(state, KEY_VERSION), PyLong_FromLong(3)) < 0)
         Py_CLEAR(dict);
     Py_XDECREF(typestr);
     return dict;
 }
 
 static PyMethodDef functions[] = {
-    {"from_interface", (PyCFunction)(void (*)(void))from_interface, METH_VARARGS | METH_KEYWORDS,
+    {"from_interface", (PyCFunction)(void (*)(void))array_from_interface,
+     METH_VARARGS | METH_KEYWORDS,
      "from_interface(obj, sync=True, optional=False): "
      "returns a device array over the memory of an object with __cuda_array_interface__. "
      "Waits for the stream in the dictionary, if sync. "
      "For an object without that attribute: returns None if optional, else raises TypeError."},
-    {"from_dlpack", (PyCFunction)(void (*)(void))from_dlpack, METH_VARARGS | METH_KEYWORDS,
+    {"from_dlpack", (PyCFunction)(void (*)(void))array_from_dlpack, METH_VARARGS | METH_KEYWORDS,
      "from_dlpack(obj, stream=None): "
      "returns a device array over the memory of an object with __dlpack__ or of a capsule. "
      "Returns None if the memory is not device memory."},

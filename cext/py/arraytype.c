@@ -40,7 +40,7 @@ static void devarray_dealloc(PyObject *self) {
     Py_XDECREF(a->descr);
     Py_XDECREF(a->owner);
     Py_XDECREF(a->stream);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 /* Arrays are created by functions, not by the constructor; a subclass that needs a constructor
@@ -142,7 +142,7 @@ static Py_ssize_t devarray_length(PyObject *self) {
 }
 
 /* _bind(stream): returns the same array, a view or not, with another default stream. */
-static PyObject *devarray_bind(PyObject *self, PyObject *stream) {
+static PyObject *devarray_bind_stream(PyObject *self, PyObject *stream) {
     nl_py_array *a = (nl_py_array *)self;
     CUstream handle;
     nl_layout layout;
@@ -186,10 +186,10 @@ static PyObject *devarray_call_key(PyObject *self, PyObject *Py_UNUSED(ignored))
 /* Reads a dtype, sets the layout's itemsize, and checks that device memory can contain the
  * elements. */
 static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_layout *layout) {
-    PyObject *descr = nl_py_hostarray_descr(specification);
+    PyObject *descr = nl_py_hostarray_convert_descr(specification);
     if (!descr)
         return NULL;
-    *element = nl_py_hostarray_element(descr);
+    *element = nl_py_hostarray_element_of_descr(descr);
     layout->itemsize = element->itemsize;
     if (element->class != NL_ELEMENT_OBJECT)
         return descr;
@@ -199,8 +199,9 @@ static PyObject *element_dtype(PyObject *specification, nl_element *element, nl_
 }
 
 /* Creates an array from the arguments of device_array; an argument that was not passed is NULL. */
-static PyObject *make_array(nl_py_state *state, PyObject *shape, PyObject *dtype, PyObject *strides,
-                            PyObject *order_text, PyObject *stream) {
+static PyObject *create_array_from_arguments(nl_py_state *state, PyObject *shape, PyObject *dtype,
+                                             PyObject *strides, PyObject *order_text,
+                                             PyObject *stream) {
     PyObject *result = NULL;
     Py_UCS4 order = 'C';
     nl_py_array_parts parts = {0};
@@ -217,7 +218,7 @@ static PyObject *make_array(nl_py_state *state, PyObject *shape, PyObject *dtype
         return NULL;
     if (nl_py_geometry_read_shape(shape, &layout) < 0)
         return NULL;
-    PyObject *of_new = nl_py_hostarray_descr_of_new(dtype);
+    PyObject *of_new = nl_py_hostarray_descr_of_new_array(dtype);
     if (!of_new)
         return NULL;
     parts.descr = element_dtype(of_new, &parts.element, &layout);
@@ -241,7 +242,7 @@ static PyObject *device_array(PyObject *module, PyObject *const *args, Py_ssize_
                               PyObject *keywords) {
     static const char *const names[MAKE_COUNT] = {"shape", "dtype", "strides", "order", "stream"};
     PyObject *values[MAKE_COUNT] = {NULL};
-    Py_ssize_t named = nl_py_named(keywords);
+    Py_ssize_t named = nl_py_count_keywords(keywords);
     if (nargs > MAKE_COUNT)
         return PyErr_Format(PyExc_TypeError, "device_array() takes at most %d arguments, not %zd",
                             MAKE_COUNT, nargs);
@@ -261,8 +262,9 @@ static PyObject *device_array(PyObject *module, PyObject *const *args, Py_ssize_
         return PyErr_Format(PyExc_TypeError, "device_array() needs a shape");
     if (!values[MAKE_DTYPE])
         values[MAKE_DTYPE] = (PyObject *)&PyFloat_Type;
-    return make_array(nl_py_state_of(module), values[MAKE_SHAPE], values[MAKE_DTYPE],
-                      values[MAKE_STRIDES], values[MAKE_ORDER], values[MAKE_STREAM]);
+    return create_array_from_arguments(nl_py_state_of(module), values[MAKE_SHAPE],
+                                       values[MAKE_DTYPE], values[MAKE_STRIDES], values[MAKE_ORDER],
+                                       values[MAKE_STREAM]);
 }
 
 static PyObject *device_empty(PyObject *module, PyObject *args, PyObject *kwargs) {
@@ -271,10 +273,10 @@ static PyObject *device_empty(PyObject *module, PyObject *args, PyObject *kwargs
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OO:device_empty", names, &shape, &dtype,
                                      &order, &strides))
         return NULL;
-    return make_array(nl_py_state_of(module), shape, dtype, strides, order, NULL);
+    return create_array_from_arguments(nl_py_state_of(module), shape, dtype, strides, order, NULL);
 }
 
-static int address_from(PyObject *obj, CUdeviceptr *address) {
+static int read_address(PyObject *obj, CUdeviceptr *address) {
     PyObject *index = PyNumber_Index(obj);
     if (!index)
         return -1;
@@ -283,7 +285,7 @@ static int address_from(PyObject *obj, CUdeviceptr *address) {
     return *address == (CUdeviceptr)-1 && PyErr_Occurred() ? -1 : 0;
 }
 
-static PyObject *from_pointer(PyObject *module, PyObject *args, PyObject *kwargs) {
+static PyObject *array_from_pointer(PyObject *module, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"address", "shape", "strides", "dtype", "owner", "readonly", NULL};
     PyObject *where, *shape, *strides, *dtype, *owner = NULL, *result = NULL;
     nl_py_array_parts parts = {0};
@@ -292,7 +294,7 @@ static PyObject *from_pointer(PyObject *module, PyObject *args, PyObject *kwargs
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOO|Op:from_pointer", names, &where, &shape,
                                      &strides, &dtype, &owner, &parts.readonly))
         return NULL;
-    if (address_from(where, &address) < 0 || nl_py_geometry_read_shape(shape, &layout) < 0)
+    if (read_address(where, &address) < 0 || nl_py_geometry_read_shape(shape, &layout) < 0)
         return NULL;
     parts.descr = element_dtype(dtype, &parts.element, &layout);
     if (!parts.descr)
@@ -300,7 +302,7 @@ static PyObject *from_pointer(PyObject *module, PyObject *args, PyObject *kwargs
     parts.owner = owner == Py_None ? NULL : owner;
     if (strides == Py_None ? nl_py_geometry_strides(&layout, 'C') == 0
                            : nl_py_geometry_read_strides(strides, &layout, "strides") == 0)
-        result = nl_py_devarray_over(nl_py_state_of(module), address, &layout, &parts);
+        result = nl_py_devarray_over_address(nl_py_state_of(module), address, &layout, &parts);
     Py_DECREF(parts.descr);
     return result;
 }
@@ -310,7 +312,7 @@ static PyObject *devarray_view(PyObject *self, PyObject *args, PyObject *kwargs)
     static char *names[] = {"shape", "strides", "dtype", "offset_bytes", "repeated", NULL};
     nl_py_array *a = (nl_py_array *)self;
     PyObject *shape, *strides, *dtype, *result = NULL;
-    nl_py_array_parts parts = nl_py_devarray_parts_of(a);
+    nl_py_array_parts parts = nl_py_devarray_shared_members(a);
     int repeated = 0;
     Py_ssize_t offset = 0;
     int64_t low, high;
@@ -342,7 +344,7 @@ done:
     return result;
 }
 
-static int check_class(const nl_py_state *state, PyObject *class, const char *function) {
+static int check_array_class(const nl_py_state *state, PyObject *class, const char *function) {
     if (PyType_Check(class) && PyType_IsSubtype((PyTypeObject *)class, state->devarray_type))
         return 0;
     PyErr_Format(PyExc_TypeError, "%s takes a sub-class of DeviceArray", function);
@@ -351,7 +353,7 @@ static int check_class(const nl_py_state *state, PyObject *class, const char *fu
 
 static PyObject *register_array_class(PyObject *module, PyObject *class) {
     nl_py_state *state = nl_py_state_of(module);
-    if (check_class(state, class, "register_array_class") < 0)
+    if (check_array_class(state, class, "register_array_class") < 0)
         return NULL;
     Py_XSETREF(state->devarray_class, (PyTypeObject *)Py_NewRef(class));
     Py_RETURN_NONE;
@@ -359,7 +361,7 @@ static PyObject *register_array_class(PyObject *module, PyObject *class) {
 
 static PyObject *register_record_class(PyObject *module, PyObject *class) {
     nl_py_state *state = nl_py_state_of(module);
-    if (check_class(state, class, "register_record_class") < 0)
+    if (check_array_class(state, class, "register_record_class") < 0)
         return NULL;
     Py_XSETREF(state->devrecord_class, (PyTypeObject *)Py_NewRef(class));
     Py_RETURN_NONE;
@@ -369,7 +371,7 @@ static PyObject *register_record_class(PyObject *module, PyObject *class) {
 static PyObject *devarray_record(PyObject *self, PyObject *Py_UNUSED(ignored)) {
     nl_py_array *a = (nl_py_array *)self;
     if (nl_py_devarray_count(a) == 1 && a->class == NL_ELEMENT_RECORD)
-        return nl_py_devarray_record(a, a->address);
+        return nl_py_devarray_record_at(a, a->address);
     PyErr_SetString(PyExc_TypeError, "only an array of one record is a record");
     return NULL;
 }
@@ -418,7 +420,7 @@ static PyMethodDef devarray_methods[] = {
      "_record(): returns an array of one record as a record object."},
     {"_call_key", devarray_call_key, METH_NOARGS,
      "_call_key(): returns the part of the key of a cached library call that describes the array."},
-    {"_bind", devarray_bind, METH_O,
+    {"_bind", devarray_bind_stream, METH_O,
      "_bind(stream): returns a view of the array with another default stream."},
     {"_view", KEYWORDS(devarray_view),
      "_view(shape, strides, dtype, offset_bytes=0, repeated=False): "
@@ -428,7 +430,7 @@ static PyMethodDef devarray_methods[] = {
     {"_download", KEYWORDS(nl_py_devcopy_download),
      "_download(order, stream=None): "
      "copies the elements, waits, and returns them as a new NumPy array."},
-    {"_in_capture", nl_py_devcopy_in_capture, METH_NOARGS,
+    {"_in_capture", nl_py_devcopy_would_be_captured, METH_NOARGS,
      "_in_capture(): "
      "returns whether a capture, in any thread, forbids a copy of the elements to the host."},
     {"_write", KEYWORDS(nl_py_devcopy_write),
@@ -473,7 +475,7 @@ static PyMethodDef functions[] = {
      "np.float32(6.0)"},
     {"device_empty", KEYWORDS(device_empty),
      "device_empty(shape, dtype, order='C', strides=None): returns a new uninitialized array."},
-    {"from_pointer", KEYWORDS(from_pointer),
+    {"from_pointer", KEYWORDS(array_from_pointer),
      "from_pointer(address, shape, strides, dtype, owner=None, readonly=False): "
      "returns an array over the memory at an address. "
      "The memory must stay allocated while owner is alive."},

@@ -15,11 +15,11 @@ int nl_py_arrayufunc_is_number(PyObject *obj) {
 }
 
 int nl_py_arrayufunc_is_array_or_number(const nl_py_state *state, PyObject *obj) {
-    return nl_py_override_plain(state, obj) || nl_py_arrayufunc_is_number(obj);
+    return nl_py_override_is_plain(state, obj) || nl_py_arrayufunc_is_number(obj);
 }
 
 /* Returns whether all inputs, and all outputs in the tuple out=, are plain arrays or numbers. */
-static int are_plain_operands(const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
+static int are_operands_plain(const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
                               PyObject *keywords) {
     for (Py_ssize_t i = 0; i < nargs; i++)
         if (!nl_py_arrayufunc_is_array_or_number(state, args[i]))
@@ -35,8 +35,8 @@ static int are_plain_operands(const nl_py_state *state, PyObject *const *args, P
     return 1;
 }
 
-static PyObject *call_python(const char *name, PyObject *const *args, Py_ssize_t nargs,
-                             PyObject *keywords) {
+static PyObject *call_python_protocol(const char *name, PyObject *const *args, Py_ssize_t nargs,
+                                      PyObject *keywords) {
     PyObject *module = PyImport_ImportModule("numbalite.ufuncs.protocols");
     PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
     PyObject *result =
@@ -58,14 +58,16 @@ static PyObject *call_method(PyObject *counterpart, PyObject *method, PyObject *
 
 /* After an OverflowError: returns the result of a comparison with a number outside the range of
  * the array's dtype. For any other call, keeps the exception and returns NULL. */
-static PyObject *compare_beyond(PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
+static PyObject *compare_with_out_of_range_number(PyObject *const *args, Py_ssize_t nargs,
+                                                  PyObject *keywords) {
     nl_py_exception taken;
     PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);
-    return nl_py_error_replace(taken, call_python("compare_out_of_range", args, nargs, keywords));
+    return nl_py_error_replace(taken,
+                               call_python_protocol("compare_out_of_range", args, nargs, keywords));
 }
 
-static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargs,
-                            PyObject *keywords) {
+static PyObject *array_ufunc_vectorcall(PyObject *self, PyObject *const *args, size_t nargs,
+                                        PyObject *keywords) {
     return nl_py_array_ufunc(self, args, (Py_ssize_t)nargs, keywords);
 }
 
@@ -73,20 +75,21 @@ PyObject *nl_py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t na
                             PyObject *keywords) {
     nl_py_state *state = ((nl_py_array *)self)->state;
     PyObject *counterpart = NULL, *result;
-    if (nl_py_owners_call(state, vectorcall, self, args, (size_t)nargs, keywords, &result))
+    if (nl_py_owners_call(state, array_ufunc_vectorcall, self, args, (size_t)nargs, keywords,
+                          &result))
         return result;
     if (nargs < 3 || !PyUnicode_Check(args[1]))
         return PyErr_Format(
             PyExc_TypeError,
             "__array_ufunc__ takes a ufunc, a method's name and the ufunc's arguments");
-    if (are_plain_operands(state, args + 2, nargs - 2, keywords) &&
+    if (are_operands_plain(state, args + 2, nargs - 2, keywords) &&
         PyDict_GetItemRef(state->counterparts, args[0], &counterpart) < 0)
         return NULL;
     result = counterpart ? call_method(counterpart, args[1], args + 2, nargs - 2, keywords)
-                         : call_python("array_ufunc", args, nargs, keywords);
+                         : call_python_protocol("array_ufunc", args, nargs, keywords);
     Py_XDECREF(counterpart);
     if (!result && PyErr_ExceptionMatches(PyExc_OverflowError))
-        return compare_beyond(args, nargs, keywords);
+        return compare_with_out_of_range_number(args, nargs, keywords);
     return result;
 }
 

@@ -19,8 +19,8 @@ typedef struct part {
     nl_runs runs;
 } part;
 
-static int read_part(const nl_py_state *state, const nl_py_array *target, PyObject *tuple,
-                     part *p) {
+static int read_copy_part(const nl_py_state *state, const nl_py_array *target, PyObject *tuple,
+                          part *p) {
     PyObject *source, *shape, *of, *to;
     Py_ssize_t begin, at;
     nl_layout layout, into;
@@ -55,8 +55,8 @@ static int read_part(const nl_py_state *state, const nl_py_array *target, PyObje
 
 /* ---- views of words ---- */
 
-static void words_of(const nl_runs *r, int64_t itemsize, int64_t size, int ndim, int is_target,
-                     nl_layout *layout) {
+static void make_word_layout(const nl_runs *r, int64_t itemsize, int64_t size, int ndim,
+                             int is_target, nl_layout *layout) {
     int missing = ndim - r->count;
     layout->ndim = ndim;
     layout->itemsize = size;
@@ -69,8 +69,8 @@ static void words_of(const nl_runs *r, int64_t itemsize, int64_t size, int ndim,
     layout->strides[ndim - 1] = size;
 }
 
-static PyObject *view_of(const nl_py_array *base, CUdeviceptr address, PyObject *descr,
-                         const nl_layout *layout) {
+static PyObject *make_region_view(const nl_py_array *base, CUdeviceptr address, PyObject *descr,
+                                  const nl_layout *layout) {
     const nl_layout_view view = nl_layout_at(layout, address);
     const nl_range part = nl_layout_range(&view);
     const nl_buffer *buffer = base->buffer;
@@ -79,25 +79,25 @@ static PyObject *view_of(const nl_py_array *base, CUdeviceptr address, PyObject 
                         "batch_copy_plan(): a part is outside of the memory of its array");
         return NULL;
     }
-    nl_py_array_parts parts = nl_py_devarray_parts_of(base);
+    nl_py_array_parts parts = nl_py_devarray_shared_members(base);
     parts.address = address;
     parts.descr = descr;
-    parts.element = nl_py_hostarray_element(descr);
+    parts.element = nl_py_hostarray_element_of_descr(descr);
     return nl_py_devarray_new(base->state, &parts, layout);
 }
 
 /* Appends the view of the target, the view of the source, and the number of blocks; returns the
  * number of blocks, or -1. */
-static int64_t append_part(PyObject *given, const nl_py_array *target, const part *p,
-                           PyObject *descr, int64_t size, int ndim) {
+static int64_t append_copy_part(PyObject *given, const nl_py_array *target, const part *p,
+                                PyObject *descr, int64_t size, int ndim) {
     nl_layout layout;
     PyObject *items[3] = {NULL};
-    words_of(&p->runs, target->itemsize, size, ndim, 1, &layout);
+    make_word_layout(&p->runs, target->itemsize, size, ndim, 1, &layout);
     int64_t blocks = (nl_layout_count(&layout) + BLOCK_WORDS - 1) / BLOCK_WORDS;
-    items[0] = view_of(target, p->to, descr, &layout);
-    words_of(&p->runs, target->itemsize, size, ndim, 0, &layout);
+    items[0] = make_region_view(target, p->to, descr, &layout);
+    make_word_layout(&p->runs, target->itemsize, size, ndim, 0, &layout);
     if (items[0])
-        items[1] = view_of(p->source, p->from, descr, &layout);
+        items[1] = make_region_view(p->source, p->from, descr, &layout);
     if (items[1])
         items[2] = PyLong_FromLongLong(blocks);
     int failed = !items[2];
@@ -108,7 +108,7 @@ static int64_t append_part(PyObject *given, const nl_py_array *target, const par
     return failed ? -1 : blocks;
 }
 
-static nl_dtype word_type(int64_t size) {
+static nl_dtype dtype_of_word_size(int64_t size) {
     switch (size) {
     case 16:
         return NL_COMPLEX128;
@@ -123,7 +123,7 @@ static nl_dtype word_type(int64_t size) {
     }
 }
 
-static PyObject *planned_copy(const nl_py_array *target, const part *parts, int count) {
+static PyObject *make_batch_copy_plan(const nl_py_array *target, const part *parts, int count) {
     int64_t size = MAX_WORD, total = 0;
     int ndim = 1;
     for (int i = 0; i < count; i++) {
@@ -135,9 +135,10 @@ static PyObject *planned_copy(const nl_py_array *target, const part *parts, int 
     }
     if (ndim > MAX_DIMS)
         return Py_NewRef(Py_None);
-    PyObject *descr = nl_py_hostarray_descr_of(word_type(size)), *given = PyList_New(0);
+    PyObject *descr = nl_py_hostarray_descr_of_dtype(dtype_of_word_size(size)),
+             *given = PyList_New(0);
     for (int i = 0; descr && given && i < count; i++) {
-        int64_t blocks = append_part(given, target, &parts[i], descr, size, ndim);
+        int64_t blocks = append_copy_part(given, target, &parts[i], descr, size, ndim);
         if (blocks < 0)
             Py_CLEAR(given);
         total += blocks;
@@ -169,10 +170,10 @@ static PyObject *batch_copy_plan(PyObject *module, PyObject *const *args, Py_ssi
     if (items && !parts)
         PyErr_NoMemory();
     for (int i = 0; parts && i < count; i++)
-        if (read_part(state, target, PyTuple_GET_ITEM(items, i), &parts[i]) < 0)
+        if (read_copy_part(state, target, PyTuple_GET_ITEM(items, i), &parts[i]) < 0)
             goto done;
     if (parts)
-        result = planned_copy(target, parts, count);
+        result = make_batch_copy_plan(target, parts, count);
 done:
     PyMem_Free(parts);
     Py_XDECREF(items);
@@ -227,7 +228,7 @@ static int is_single_driver_copy(const nl_layout *of, const int64_t *to) {
 /* Returns the word size in bytes for copying one element. Returns 0 if the element is empty, or if
  * the array already has the maximum number of dimensions. An element of 16 bytes is one word if all
  * strides are multiples of 16. */
-static int64_t word_of_element(const nl_layout *of, const int64_t *to, uint64_t address) {
+static int64_t element_word_size(const nl_layout *of, const int64_t *to, uint64_t address) {
     uint64_t steps = address;
     for (int i = 0; i < of->ndim; i++)
         steps |= (uint64_t)of->strides[i] | (uint64_t)to[i];
@@ -241,8 +242,8 @@ static int64_t word_of_element(const nl_layout *of, const int64_t *to, uint64_t 
     return size;
 }
 
-static PyObject *words_view(const nl_py_array *a, const int64_t *strides, int64_t size,
-                            PyObject *descr) {
+static PyObject *view_as_words(const nl_py_array *a, const int64_t *strides, int64_t size,
+                               PyObject *descr) {
     nl_layout layout = {.ndim = a->ndim, .itemsize = size};
     memcpy(layout.shape, a->shape, (size_t)a->ndim * sizeof(int64_t));
     memcpy(layout.strides, strides, (size_t)a->ndim * sizeof(int64_t));
@@ -250,10 +251,10 @@ static PyObject *words_view(const nl_py_array *a, const int64_t *strides, int64_
         layout.shape[layout.ndim] = a->itemsize / size;
         layout.strides[layout.ndim++] = size;
     }
-    return view_of(a, a->address, descr, &layout);
+    return make_region_view(a, a->address, descr, &layout);
 }
 
-static PyObject *copy_words(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+static PyObject *copy_words_plan(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     const nl_py_state *state = nl_py_state_of(module);
     nl_layout of;
     if (nargs != 2 || !nl_py_devarray_check(state, args[0]) ||
@@ -268,14 +269,14 @@ static PyObject *copy_words(PyObject *module, PyObject *const *args, Py_ssize_t 
     const int64_t *to = nl_py_devarray_strides(target);
     if (nl_layout_count(&of) == 0 || is_single_driver_copy(&of, to))
         return Py_NewRef(Py_None);
-    int64_t size = word_of_element(&of, to, source->address | target->address);
+    int64_t size = element_word_size(&of, to, source->address | target->address);
     if (!size)
         return Py_NewRef(Py_None);
-    PyObject *descr = nl_py_hostarray_descr_of(word_type(size)), *views[2] = {NULL};
+    PyObject *descr = nl_py_hostarray_descr_of_dtype(dtype_of_word_size(size)), *views[2] = {NULL};
     if (descr)
-        views[0] = words_view(source, of.strides, size, descr);
+        views[0] = view_as_words(source, of.strides, size, descr);
     if (views[0])
-        views[1] = words_view(target, to, size, descr);
+        views[1] = view_as_words(target, to, size, descr);
     Py_XDECREF(descr);
     if (views[1])
         return Py_BuildValue("NN", views[0], views[1]);
@@ -331,7 +332,7 @@ static int read_index(const nl_py_state *state, PyObject *tuple, gather *g, nl_l
 
 /* Returns the largest word size such that the rows, strides and addresses are multiples of the word
  * size. The length of the last axis is in bytes. */
-static int64_t widest_word(const gather *g) {
+static int64_t max_word_size(const gather *g) {
     uint64_t bits = (uint64_t)g->lengths[g->count - 1] | g->arrays[SOURCE]->address |
                     g->arrays[TARGET]->address | MAX_WORD;
     for (int i = 0; i < g->count - 1; i++)
@@ -341,18 +342,20 @@ static int64_t widest_word(const gather *g) {
     return (int64_t)(bits & -bits);
 }
 
-static PyObject *side_view(const gather *g, int side, PyObject *descr) {
-    nl_layout layout = {.ndim = g->count, .itemsize = nl_py_hostarray_element(descr).itemsize};
+static PyObject *make_side_view(const gather *g, int side, PyObject *descr) {
+    nl_layout layout = {.ndim = g->count,
+                        .itemsize = nl_py_hostarray_element_of_descr(descr).itemsize};
     memcpy(layout.shape, g->lengths, (size_t)g->count * sizeof(int64_t));
     memcpy(layout.strides, g->steps[side], (size_t)g->count * sizeof(int64_t));
-    return view_of(g->arrays[side], g->arrays[side]->address, descr, &layout);
+    return make_region_view(g->arrays[side], g->arrays[side]->address, descr, &layout);
 }
 
 /* Returns the list of the kernel's arguments, a new reference. */
 static PyObject *gather_arguments(const gather *g, PyObject *descr) {
     PyObject *given = PyList_New(0);
     for (int side = 0; given && side < g->sides; side++) {
-        PyObject *items[3] = {side_view(g, side, side < INDICES ? descr : g->arrays[side]->descr)};
+        PyObject *items[3] = {
+            make_side_view(g, side, side < INDICES ? descr : g->arrays[side]->descr)};
         int count = side < INDICES ? 1 : 3, failed = !items[0];
         if (count == 3) {
             items[1] = PyLong_FromLongLong(g->along[side - INDICES]);
@@ -369,8 +372,8 @@ static PyObject *gather_arguments(const gather *g, PyObject *descr) {
 }
 
 /* Returns the copy plan as a tuple. Its lengths and strides count words, the units of one load. */
-static PyObject *gather_planned(gather *g) {
-    int64_t size = widest_word(g), words = 1, run = g->lengths[g->count - 1];
+static PyObject *make_gather_plan(gather *g) {
+    int64_t size = max_word_size(g), words = 1, run = g->lengths[g->count - 1];
     if (run == size)
         g->count--;
     else
@@ -387,7 +390,7 @@ static PyObject *gather_planned(gather *g) {
         return PyErr_Format(PyExc_ValueError, "more than %d dimensions", NL_MAX_DIMS);
     for (int i = 0; i < g->count; i++)
         words *= g->lengths[i];
-    PyObject *descr = nl_py_hostarray_descr_of(word_type(size));
+    PyObject *descr = nl_py_hostarray_descr_of_dtype(dtype_of_word_size(size));
     PyObject *given = descr ? gather_arguments(g, descr) : NULL, *result = NULL;
     if (given)
         result = Py_BuildValue("OiLLN", descr, g->count, (long long)words, (long long)(run / size),
@@ -437,7 +440,7 @@ static PyObject *gather_plan(PyObject *module, PyObject *args) {
     memset(steps, 0, sizeof steps);
     steps[SOURCE] = steps[TARGET] = 1;
     append_axis(&g, g.arrays[SOURCE]->itemsize, steps);
-    return gather_planned(&g);
+    return make_gather_plan(&g);
 }
 
 /* ---- overlap ---- */
@@ -461,7 +464,7 @@ static PyObject *arrays_overlap(PyObject *module, PyObject *const *args, Py_ssiz
 }
 
 static PyMethodDef functions[] = {
-    {"copy_words", (PyCFunction)(void (*)(void))copy_words, METH_FASTCALL,
+    {"copy_words", (PyCFunction)(void (*)(void))copy_words_plan, METH_FASTCALL,
      "copy_words(source, target): "
      "returns views of both arrays, as the integers that a kernel copies. "
      "The arrays must have equal shapes and itemsizes. "

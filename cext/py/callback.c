@@ -8,8 +8,8 @@
  *
  * At exit, before the interpreter's finalization, all devices with waiting callbacks are
  * synchronized, so that no callback is lost. Then `closed` is set and the caller thread ends. A
- * driver thread that calls hand_over later finds no callback, and never uses Python. No thread
- * holds `lock` while it waits for the interpreter's lock. */
+ * driver thread that calls queue_for_caller_thread later finds no callback, and never uses Python.
+ * No thread holds `lock` while it waits for the interpreter's lock. */
 #include "py/callback.h"
 
 #include "base/lock.h"
@@ -41,7 +41,7 @@ int nl_py_callbacks_pending(void) {
     return nl_atomic_load(&pending) != 0;
 }
 
-static void link_lock_held(callback *c) {
+static void link_callback_lock_held(callback *c) {
     c->next = waiting;
     c->link = &waiting;
     if (waiting != NULL)
@@ -49,7 +49,7 @@ static void link_lock_held(callback *c) {
     waiting = c;
 }
 
-static void unlink_lock_held(callback *c) {
+static void unlink_callback_lock_held(callback *c) {
     *c->link = c->next;
     if (c->next != NULL)
         c->next->link = c->link;
@@ -61,7 +61,7 @@ static void free_callback(callback *c) {
 }
 
 /* Frees a callback; the calling thread must hold the interpreter's lock. */
-static void drop_callback(callback *c) {
+static void release_callback(callback *c) {
     Py_DECREF(c->stream);
     Py_DECREF(c->function);
     free_callback(c);
@@ -69,7 +69,7 @@ static void drop_callback(callback *c) {
 
 /* Finds a callback in the list by its address. `data` may point to freed memory, so only its
  * address is compared. */
-static callback *find_lock_held(const void *data) {
+static callback *find_callback_lock_held(const void *data) {
     callback *c = closed ? NULL : waiting;
     while (c != NULL && c != data)
         c = c->next;
@@ -77,11 +77,11 @@ static callback *find_lock_held(const void *data) {
 }
 
 /* Called by the driver on its own thread, when the stream reaches the callback. */
-static void hand_over(void *data) {
+static void queue_for_caller_thread(void *data) {
     nl_mutex_lock(&lock);
-    callback *c = find_lock_held(data);
+    callback *c = find_callback_lock_held(data);
     if (c != NULL) {
-        unlink_lock_held(c);
+        unlink_callback_lock_held(c);
         ++running;
         while (current != NULL)
             nl_cond_wait(&finished, &lock);
@@ -99,7 +99,7 @@ static void hand_over(void *data) {
         free_callback(c);
 }
 
-static void call_python(callback *c) {
+static void call_python_function(callback *c) {
     PyGILState_STATE gil = PyGILState_Ensure();
     nl_device_callback_begin();
     PyObject *result = PyObject_CallNoArgs(c->function);
@@ -113,7 +113,7 @@ static void call_python(callback *c) {
 }
 
 /* The caller thread, which runs the Python functions. */
-static void *call_all(void *Py_UNUSED(unused)) {
+static void *run_caller_thread(void *Py_UNUSED(unused)) {
     nl_mutex_lock(&lock);
     for (;;) {
         while (current == NULL && !closed)
@@ -122,7 +122,7 @@ static void *call_all(void *Py_UNUSED(unused)) {
         if (c == NULL)
             break;
         nl_mutex_unlock(&lock);
-        call_python(c);
+        call_python_function(c);
         nl_mutex_lock(&lock);
         c->done = 1;
         current = NULL;
@@ -132,10 +132,10 @@ static void *call_all(void *Py_UNUSED(unused)) {
     return NULL;
 }
 
-static int start_caller_lock_held(nl_error *err) {
+static int start_caller_thread_lock_held(nl_error *err) {
     if (caller_lives)
         return 0;
-    if (nl_thread_start(&caller, call_all, NULL, 0, err) < 0)
+    if (nl_thread_start(&caller, run_caller_thread, NULL, 0, err) < 0)
         return -1;
     caller_lives = 1;
     return 0;
@@ -163,7 +163,7 @@ static int register_drain(PyObject *stream) {
 static int enqueue_callback(callback *c, nl_device *dev, CUstream handle, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return -1;
-    return NL_CU(err, LaunchHostFunc, handle, hand_over, c);
+    return NL_CU(err, LaunchHostFunc, handle, queue_for_caller_thread, c);
 }
 
 /* Adds a callback to the list and starts the caller thread if necessary. Fails if the interpreter
@@ -172,9 +172,9 @@ static int add_to_callback_list(callback *c, nl_error *err) {
     nl_mutex_lock(&lock);
     int status = closed ? nl_error_set(err, NL_ERR_RUNTIME,
                                        "the interpreter is ending: no more stream callbacks")
-                        : start_caller_lock_held(err);
+                        : start_caller_thread_lock_held(err);
     if (status == 0)
-        link_lock_held(c);
+        link_callback_lock_held(c);
     nl_mutex_unlock(&lock);
     return status;
 }
@@ -195,7 +195,7 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
     uint64_t number = c->number = nl_atomic_add(&last_number, 1) + 1;
     nl_atomic_add(&pending, 1);
     if (add_to_callback_list(c, &err) < 0) {
-        drop_callback(c);
+        release_callback(c);
         nl_py_raise(&err);
         return -1;
     }
@@ -204,19 +204,20 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
     if (status == 0)
         return 0; /* c may be freed already */
     nl_mutex_lock(&lock);
-    int ours = find_lock_held(c) != NULL && c->number == number; /* a reset may have dropped it */
+    int ours =
+        find_callback_lock_held(c) != NULL && c->number == number; /* a reset may have dropped it */
     if (ours)
-        unlink_lock_held(c);
+        unlink_callback_lock_held(c);
     nl_mutex_unlock(&lock);
     if (ours)
-        drop_callback(c);
+        release_callback(c);
     nl_py_raise(&err);
     return -1;
 }
 
 /* Removes those callbacks of `dev` (NULL: of all devices) that are older than the device's last
  * reset from the list of waiting callbacks, and returns them as a list. */
-static callback *remove_outdated(const nl_device *dev) {
+static callback *unlink_outdated_callbacks(const nl_device *dev) {
     callback *dead = NULL;
     nl_mutex_lock(&lock);
     for (callback *c = waiting, *next; c != NULL; c = next) {
@@ -225,7 +226,7 @@ static callback *remove_outdated(const nl_device *dev) {
             (c->device != dev || c->generation == nl_atomic_load(&dev->generation))) {
             continue;
         }
-        unlink_lock_held(c);
+        unlink_callback_lock_held(c);
         c->next = dead;
         dead = c;
     }
@@ -234,9 +235,9 @@ static callback *remove_outdated(const nl_device *dev) {
 }
 
 static void purge_callbacks(const nl_device *dev) {
-    for (callback *c = remove_outdated(dev), *next; c != NULL; c = next) {
+    for (callback *c = unlink_outdated_callbacks(dev), *next; c != NULL; c = next) {
         next = c->next;
-        drop_callback(c);
+        release_callback(c);
     }
 }
 
@@ -245,7 +246,7 @@ void nl_py_callbacks_purge(const nl_device *dev) {
 }
 
 /* Returns the device with the lowest ordinal above `after` that has a waiting callback, or NULL. */
-static nl_device *next_device(int after) {
+static nl_device *next_waiting_device(int after) {
     nl_device *found = NULL;
     nl_mutex_lock(&lock);
     for (callback *c = waiting; c != NULL; c = c->next) {
@@ -260,7 +261,7 @@ static nl_device *next_device(int after) {
 static void wait_for_all(void) {
     nl_error ignored; /* a faulted device runs no callbacks, so it is not waited for */
     nl_device *dev = NULL;
-    for (int after = -1; (dev = next_device(after)) != NULL; after = dev->ordinal) {
+    for (int after = -1; (dev = next_waiting_device(after)) != NULL; after = dev->ordinal) {
         if (nl_device_are_usable())
             nl_device_synchronize(dev, &ignored);
     }

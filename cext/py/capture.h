@@ -29,23 +29,23 @@ nl_py_graph *nl_py_capture_graph(CUstream stream);
 /* If the stream is being captured, keeps the object alive as long as the graph and returns 1;
  * otherwise returns 0. Returns -1 with an exception on an error. `host`: the object is an array
  * from or to which the graph will copy. */
-int nl_py_capture_keep(CUstream stream, PyObject *object, int host);
-/* Does the same as nl_py_capture_keep for a kernel that the caller is about to launch. */
+int nl_py_capture_keep_alive(CUstream stream, PyObject *object, int host);
+/* Does the same as nl_py_capture_keep_alive for a kernel that the caller is about to launch. */
 int nl_py_capture_keep_kernel(CUstream stream, PyObject *kernel, int has_hook);
-/* Does the same as nl_py_capture_keep for the owner of an array's memory. Returns 0, or -1 with
- * *err. */
+/* Does the same as nl_py_capture_keep_alive for the owner of an array's memory. Returns 0, or -1
+ * with *err. */
 int nl_py_capture_keep_owner(CUstream stream, PyObject *owner, nl_error *err);
 /* Raises RuntimeError and returns -1 if the operation `what` uses the default stream in a thread
  * that captures another stream. */
-int nl_py_capture_check_default(CUstream stream, const char *what);
+int nl_py_capture_check_default_stream(CUstream stream, const char *what);
 /* Raises RuntimeError and returns -1 if the stream is being captured, because the operation `what`
  * would have to wait for the stream. `advice` is the end of the message after "cannot be captured",
  * or "". */
-int nl_py_capture_check_waiting(CUstream stream, const char *what, const char *advice);
+int nl_py_capture_check_wait(CUstream stream, const char *what, const char *advice);
 /* Raises RuntimeError and returns -1 if the stream, or any stream of the device, is being captured:
  * the operation `what` would wait for captured work or query captured work, which does not run
  * during a capture. */
-int nl_py_capture_check_asking(CUstream stream, const char *what);
+int nl_py_capture_check_query(CUstream stream, const char *what);
 int nl_py_capture_check_device(const nl_device *device, const char *what);
 
 #endif

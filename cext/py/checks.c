@@ -68,7 +68,7 @@ static const char *package_folder(void) {
 
 /* Returns the name of a source file in messages: for a notebook cell "Cell In[3]", else `file`. The
  * last result is cached, because all launches of a cell have the same file. */
-static const char *label_of(PyObject *filename, const char *file) {
+static const char *source_label(PyObject *filename, const char *file) {
     static char asked[512], label[64];
     if (!strstr(file, "/ipykernel_") && !strstr(file, "<ipython-input"))
         return file;
@@ -97,7 +97,7 @@ static void record_user_frame(void) {
         int is_own = !file || (own[0] && strncmp(file, own, strlen(own)) == 0) ||
                      strstr(file, "/contextlib.py") != NULL; /* frames of `with` statements */
         if (!is_own)
-            nl_cu.SetCaller(label_of(code->co_filename, file), PyFrame_GetLineNumber(frame));
+            nl_cu.SetCaller(source_label(code->co_filename, file), PyFrame_GetLineNumber(frame));
         Py_DECREF(code);
         PyFrameObject *back = is_own ? PyFrame_GetBack(frame) : NULL;
         Py_DECREF(frame);
@@ -137,7 +137,7 @@ static PyObject *set_checks(PyObject *Py_UNUSED(module), PyObject *args) {
 }
 
 /* Returns the image of numbalite.runtime.checks.instrumented as a copy, allocated by malloc. */
-static void *call_compiler(const void *image, size_t size, uint32_t mask) {
+static void *instrument_image(const void *image, size_t size, uint32_t mask) {
     void *copy = NULL;
     PyObject *bytes = NULL, *module = PyImport_ImportModule("numbalite.runtime.checks");
     if (module != NULL)
@@ -154,10 +154,10 @@ static void *call_compiler(const void *image, size_t size, uint32_t mask) {
     return copy;
 }
 
-static int compile_twin(const void *image, size_t size, uint32_t mask, void **twin, char *log,
-                        size_t log_size) {
+static int compile_checked_image(const void *image, size_t size, uint32_t mask, void **twin,
+                                 char *log, size_t log_size) {
     PyGILState_STATE state = PyGILState_Ensure();
-    *twin = call_compiler(image, size, mask);
+    *twin = instrument_image(image, size, mask);
     PyGILState_Release(state);
     snprintf(log, log_size, "compiling it for that failed");
     return *twin != NULL ? 0 : -1;
@@ -169,7 +169,7 @@ static PyObject *set_process_checks(PyObject *Py_UNUSED(module), PyObject *args)
         return NULL;
     nl_py_checks_note_callers |= (checks.mask & NL_CHECK_STREAM) != 0;
     if (nl_cu.SetProcessChecks != NULL)
-        nl_cu.SetProcessChecks(&checks, compile_twin);
+        nl_cu.SetProcessChecks(&checks, compile_checked_image);
     Py_RETURN_NONE;
 }
 
@@ -194,7 +194,7 @@ static PyObject *pop_verdicts(PyObject *Py_UNUSED(module), PyObject *number) {
     return list;
 }
 
-static PyObject *image_checks(PyObject *Py_UNUSED(module), PyObject *is_debug) {
+static PyObject *compiled_checks(PyObject *Py_UNUSED(module), PyObject *is_debug) {
     int debug = PyObject_IsTrue(is_debug);
     if (debug < 0)
         return NULL;
@@ -203,7 +203,7 @@ static PyObject *image_checks(PyObject *Py_UNUSED(module), PyObject *is_debug) {
 }
 
 static PyMethodDef methods[] = {
-    {"image_checks", image_checks, METH_O,
+    {"image_checks", compiled_checks, METH_O,
      "image_checks(is_debug): "
      "returns the mask of the checks for which kernels are compiled "
      "if the calling thread launches them; is_debug: compiled with debug=True."},

@@ -16,8 +16,8 @@
 #define NL_PY_CODE_INDEX_SHIFT 20
 #define NL_PY_CODE_INDEX_MAX 4095
 
-static inline uint32_t nl_py_code_array(nl_dtype dtype, int ndim, int is_c, int is_f,
-                                        uint32_t index) {
+static inline uint32_t nl_py_code_of_array(nl_dtype dtype, int ndim, int is_c, int is_f,
+                                           uint32_t index) {
     nl_order order = is_c ? NL_ORDER_C : is_f ? NL_ORDER_F : NL_ORDER_ANY;
     return (uint32_t)dtype | index << NL_PY_CODE_INDEX_SHIFT | NL_PY_CODE_ARRAY |
            (uint32_t)ndim << 8 | (uint32_t)order << 14;

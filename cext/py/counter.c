@@ -10,17 +10,18 @@ typedef struct counter {
 } counter;
 
 /* Reads a Python int of at most 64 bits. 0, or -1 with an exception. */
-static int read_word(PyObject *number, uint64_t *word) {
+static int read_64_bit_integer(PyObject *number, uint64_t *word) {
     *word = PyLong_AsUnsignedLongLong(number);
     return *word == (uint64_t)-1 && PyErr_Occurred() ? -1 : 0;
 }
 
-static PyObject *counter_take(PyObject *object, PyObject *const *args, Py_ssize_t count) {
+static PyObject *counter_reserve_range(PyObject *object, PyObject *const *args, Py_ssize_t count) {
     counter *self = (counter *)object;
     uint64_t low, high = 0, old_low, old_high;
     if (count != 1 && count != 2)
         return PyErr_Format(PyExc_TypeError, "take() takes one or two numbers, not %zd", count);
-    if (read_word(args[0], &low) < 0 || (count == 2 && read_word(args[1], &high) < 0))
+    if (read_64_bit_integer(args[0], &low) < 0 ||
+        (count == 2 && read_64_bit_integer(args[1], &high) < 0))
         return NULL;
     nl_mutex_lock(&self->lock);
     old_low = self->low;
@@ -41,7 +42,7 @@ static PyObject *counter_new(PyTypeObject *type, PyObject *args, PyObject *Py_UN
         return NULL;
     nl_mutex_init(&self->lock);
     self->key = Py_NewRef(key);
-    if (read_word(low, &self->low) < 0 || read_word(high, &self->high) < 0)
+    if (read_64_bit_integer(low, &self->low) < 0 || read_64_bit_integer(high, &self->high) < 0)
         Py_CLEAR(self);
     return (PyObject *)self;
 }
@@ -50,10 +51,11 @@ static void counter_dealloc(PyObject *object) {
     counter *self = (counter *)object;
     nl_mutex_destroy(&self->lock);
     Py_CLEAR(self->key);
-    nl_py_free(object);
+    nl_py_free_object(object);
 }
 
-static PyMethodDef methods[] = {{"take", (PyCFunction)(void (*)(void))counter_take, METH_FASTCALL,
+static PyMethodDef methods[] = {{"take", (PyCFunction)(void (*)(void))counter_reserve_range,
+                                 METH_FASTCALL,
                                  "take(low, high=0): "
                                  "returns the key and both halves of the counter, "
                                  "then adds high * 2**64 + low to the counter."},

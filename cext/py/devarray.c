@@ -14,7 +14,7 @@ NL_THREAD_LOCAL nl_py_array_recorder nl_py_devarray_recorder;
 
 /* The class of new arrays or records. The module that defines the class registers the class; an
  * import of numbalite.cuda does not load that module. */
-static inline PyTypeObject *class_of(const nl_py_state *state, int record) {
+static inline PyTypeObject *class_of_new_array(const nl_py_state *state, int record) {
     PyTypeObject *const *class = record ? &state->devrecord_class : &state->devarray_class;
     if (*class == state->devarray_type) {
         PyObject *module = PyImport_ImportModule(record ? "numbalite.ndarray.records"
@@ -29,7 +29,7 @@ static inline PyTypeObject *class_of(const nl_py_state *state, int record) {
 PyObject *nl_py_devarray_new(nl_py_state *state, const nl_py_array_parts *parts,
                              const nl_layout *layout) {
     nl_error err;
-    PyTypeObject *type = class_of(state, parts->record);
+    PyTypeObject *type = class_of_new_array(state, parts->record);
     if (!type)
         return NULL;
     nl_py_array *a = (nl_py_array *)type->tp_alloc(type, 0);
@@ -65,15 +65,15 @@ PyObject *nl_py_devarray_new(nl_py_state *state, const nl_py_array_parts *parts,
                          (parts->lent ? NL_PY_ARRAY_LENT : 0));
     a->misaligned = nl_layout_low_bits(layout, parts->address);
     if (parts->element.class == NL_ELEMENT_PLAIN)
-        a->code = nl_py_code_array(parts->element.dtype, layout->ndim, a->flags & NL_PY_ARRAY_C,
-                                   a->flags & NL_PY_ARRAY_F, 0);
+        a->code = nl_py_code_of_array(parts->element.dtype, layout->ndim, a->flags & NL_PY_ARRAY_C,
+                                      a->flags & NL_PY_ARRAY_F, 0);
     return (PyObject *)a;
 }
 
 /* Creates a view of a part of an array. With `record`, creates a record instead of a 0-D array. */
 static inline PyObject *make_view(const nl_py_array *base, CUdeviceptr address,
                                   const nl_layout *layout, int record) {
-    nl_py_array_parts parts = nl_py_devarray_parts_of(base);
+    nl_py_array_parts parts = nl_py_devarray_shared_members(base);
     parts.address = address;
     parts.descr = base->descr;
     parts.element =
@@ -87,7 +87,7 @@ PyObject *nl_py_devarray_view(const nl_py_array *base, CUdeviceptr address,
     return make_view(base, address, layout, 0);
 }
 
-PyObject *nl_py_devarray_record(const nl_py_array *base, CUdeviceptr address) {
+PyObject *nl_py_devarray_record_at(const nl_py_array *base, CUdeviceptr address) {
     nl_layout layout = {.ndim = 0, .itemsize = base->itemsize};
     return make_view(base, address, &layout, 1);
 }
@@ -139,7 +139,7 @@ void nl_py_devarray_layout(const nl_py_array *a, nl_layout *layout) {
     memcpy(layout->strides, nl_py_devarray_strides(a), (size_t)a->ndim * sizeof(int64_t));
 }
 
-nl_range nl_py_devarray_range(const nl_py_array *a) {
+nl_range nl_py_devarray_address_range(const nl_py_array *a) {
     nl_layout_view view = {a->address, a->ndim, a->itemsize, a->shape, nl_py_devarray_strides(a)};
     return nl_layout_range(&view);
 }
@@ -190,14 +190,14 @@ PyObject *nl_py_devarray_empty(nl_py_state *state, PyObject *descr, nl_element e
     return nl_py_devarray_allocate(state, &parts, layout);
 }
 
-PyObject *nl_py_devarray_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
-                              nl_py_array_parts *parts) {
+PyObject *nl_py_devarray_over_address(nl_py_state *state, CUdeviceptr address,
+                                      const nl_layout *layout, nl_py_array_parts *parts) {
     int64_t low, high;
     nl_error err;
     nl_buffer *buffer = NULL;
     if (nl_py_geometry_extent(layout, &low, &high) < 0)
         return NULL;
-    if (!nl_py_address_fits(address, low, high))
+    if (!nl_py_address_range_is_valid(address, low, high))
         return PyErr_Format(PyExc_ValueError, "address %llu cannot be that of %lld bytes",
                             (unsigned long long)address, (long long)(high - low));
     nl_device *dev = parts->device ? parts->device : nl_device_current(&err);

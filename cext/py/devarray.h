@@ -72,12 +72,12 @@ typedef struct nl_py_array_parts {
     PyObject *stream;
     int readonly, repeated, view, lent; /* flags */
     int record;                         /* create a 0-D instance of devrecord_class */
-    nl_device *device; /* device and find_device are used only by nl_py_devarray_over */
+    nl_device *device; /* device and find_device are used only by nl_py_devarray_over_address */
     int find_device;
 } nl_py_array_parts;
 
 /* Returns the members that a view has in common with `base`. */
-static inline nl_py_array_parts nl_py_devarray_parts_of(const nl_py_array *base) {
+static inline nl_py_array_parts nl_py_devarray_shared_members(const nl_py_array *base) {
     return (nl_py_array_parts){.buffer = base->buffer,
                                .owner = base->owner,
                                .stream = base->stream,
@@ -107,19 +107,19 @@ PyObject *nl_py_devarray_view(const nl_py_array *base, CUdeviceptr address,
                               const nl_layout *layout);
 /* Returns the record at `address` in an array of records, as an object that shares the array's
  * memory. */
-PyObject *nl_py_devarray_record(const nl_py_array *base, CUdeviceptr address);
+PyObject *nl_py_devarray_record_at(const nl_py_array *base, CUdeviceptr address);
 /* Returns whether address + low to address + high is a valid range of addresses. An empty range is
  * always valid. */
-static inline int nl_py_address_fits(CUdeviceptr address, int64_t low, int64_t high) {
+static inline int nl_py_address_range_is_valid(CUdeviceptr address, int64_t low, int64_t high) {
     return high <= low ||
            (address != 0 && address + (CUdeviceptr)low <= address + (CUdeviceptr)high);
 }
 /* Returns an array over `address`, on parts->device (NULL: the current device); if find_device is
  * set, on the device that contains the memory. Fills parts->buffer and parts->address. */
-PyObject *nl_py_devarray_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
-                              nl_py_array_parts *parts);
+PyObject *nl_py_devarray_over_address(nl_py_state *state, CUdeviceptr address,
+                                      const nl_layout *layout, nl_py_array_parts *parts);
 void nl_py_devarray_layout(const nl_py_array *a, nl_layout *layout);
-nl_range nl_py_devarray_range(const nl_py_array *a);
+nl_range nl_py_devarray_address_range(const nl_py_array *a);
 int64_t nl_py_devarray_count(const nl_py_array *a);
 /* Call this function before work on a stream uses the array: it checks that the array's memory
  * still exists, and makes the stream wait for the allocation. 0, or -1 with *err. */

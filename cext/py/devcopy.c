@@ -27,12 +27,14 @@
 /* Reads the array's own stream: sets the stream's handle (NULL if the array has no stream, or the
  * default stream), and a new reference to an object that keeps the handle alive, or NULL. 0, or -1
  * with an exception. */
-static int bound_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **stream_object) {
+static int read_bound_stream(nl_py_array *a, CUstream *stream, int *blocking,
+                             PyObject **stream_object) {
     *stream = NULL;
     *stream_object = nl_py_lender_array_stream(a);
     if (!*stream_object && PyErr_Occurred())
         return -1;
-    if (*stream_object && nl_py_stream_from(a->state, *stream_object, stream, blocking) < 0) {
+    if (*stream_object &&
+        nl_py_stream_from_argument(a->state, *stream_object, stream, blocking) < 0) {
         Py_CLEAR(*stream_object);
         return -1;
     }
@@ -77,9 +79,10 @@ static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstrea
 
 /* Reads the array's own stream. If the array has no stream, reads the thread's current stream,
  * provided that it is on the array's device. */
-static int usual_stream(nl_py_array *a, CUstream *stream, int *blocking, PyObject **stream_object) {
+static int read_array_stream(nl_py_array *a, CUstream *stream, int *blocking,
+                             PyObject **stream_object) {
     const nl_py_stream *current = (nl_py_stream *)nl_py_stream_here;
-    if (bound_stream(a, stream, blocking, stream_object) < 0)
+    if (read_bound_stream(a, stream, blocking, stream_object) < 0)
         return -1;
     if (*stream || !current || current->stream->device != a->buffer->device)
         return 0;
@@ -90,9 +93,9 @@ PyObject *nl_py_devcopy_read_element(const nl_py_array *a, CUdeviceptr address) 
     PyObject *stream_object;
     CUstream stream;
     if (nl_capture_is_any_active() &&
-        nl_py_capture_check_asking(nl_capture_stream(), "reading an element") < 0)
+        nl_py_capture_check_query(nl_capture_stream(), "reading an element") < 0)
         return NULL;
-    if (usual_stream((nl_py_array *)a, &stream, NULL, &stream_object) < 0)
+    if (read_array_stream((nl_py_array *)a, &stream, NULL, &stream_object) < 0)
         return NULL;
     PyObject *result = read_element(a, address, stream);
     Py_XDECREF(stream_object);
@@ -102,7 +105,7 @@ PyObject *nl_py_devcopy_read_element(const nl_py_array *a, CUdeviceptr address) 
 PyObject *nl_py_devcopy_read_on(const nl_py_array *a, CUstream stream) {
     if (!stream)
         return nl_py_devcopy_read_element(a, a->address);
-    if (nl_capture_is_any_active() && nl_py_capture_check_asking(stream, "reading an element") < 0)
+    if (nl_capture_is_any_active() && nl_py_capture_check_query(stream, "reading an element") < 0)
         return NULL;
     return read_element(a, a->address, stream);
 }
@@ -110,8 +113,8 @@ PyObject *nl_py_devcopy_read_on(const nl_py_array *a, CUstream stream) {
 /* ---- arguments ---- */
 
 /* Raises an exception unless shape and dtype are the same. */
-static int check_match(const nl_py_array *a, const int64_t *shape, int ndim, PyObject *descr,
-                       const char *what) {
+static int check_shape_and_dtype(const nl_py_array *a, const int64_t *shape, int ndim,
+                                 PyObject *descr, const char *what) {
     int same = ndim == a->ndim;
     for (int i = 0; same && i < ndim; i++)
         same = shape[i] == a->shape[i];
@@ -153,13 +156,13 @@ static int parse_arguments(nl_py_array *a, PyObject *args, PyObject *kwargs, cha
         return -1;
     if (nl_py_stream_read(a->state, argument, stream, blocking) < 0)
         return -1;
-    if (*stream == NULL && usual_stream(a, stream, blocking, stream_object) < 0)
+    if (*stream == NULL && read_array_stream(a, stream, blocking, stream_object) < 0)
         return -1;
     if (nl_capture_is_any_active() &&
-        nl_py_stream_from(a->state, *stream_object ? *stream_object : argument, stream, blocking) <
-            0)
+        nl_py_stream_from_argument(a->state, *stream_object ? *stream_object : argument, stream,
+                                   blocking) < 0)
         goto fail;
-    if (nl_capture_is_any_active() && nl_py_capture_check_default(*stream, "a copy") < 0)
+    if (nl_capture_is_any_active() && nl_py_capture_check_default_stream(*stream, "a copy") < 0)
         goto fail;
     if (nl_py_devarray_use(a, *stream, *blocking, &err) == 0)
         return 0;
@@ -171,8 +174,8 @@ fail:
 
 /* ---- host and back ---- */
 
-static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction direction,
-                     CUstream stream) {
+static int copy_host_array(nl_py_array *a, const nl_host_array *host, nl_direction direction,
+                           CUstream stream) {
     nl_device *dev = a->buffer->device;
     nl_layout device;
     nl_error err;
@@ -180,10 +183,11 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
     if (nl_py_devarray_count(a) == 0)
         return 0;
     nl_py_devarray_layout(a, &device);
-    if (nl_capture_is_any_active() && (captured = nl_py_capture_keep(stream, host->array, 1)) < 0)
+    if (nl_capture_is_any_active() &&
+        (captured = nl_py_capture_keep_alive(stream, host->array, 1)) < 0)
         return -1;
-    nl_py_keep_collect();
-    int ordinary = stream == NULL || nl_py_hostmemory_is_result(a->state, host->array);
+    nl_py_keep_drop_released();
+    int ordinary = stream == NULL || nl_py_hostmemory_owns_array(a->state, host->array);
     nl_py_checks_note_caller();
     Py_BEGIN_ALLOW_THREADS;
     result = nl_device_bind(dev, &err);
@@ -199,20 +203,21 @@ static int host_copy(nl_py_array *a, const nl_host_array *host, nl_direction dir
     }
     Py_END_ALLOW_THREADS;
     if (result == 0 && asynchronous && !captured)
-        result = nl_py_keep(host->array, stream, &err);
+        result = nl_py_keep_until_complete(host->array, stream, &err);
     if (result < 0)
         nl_py_raise(&err);
     return result;
 }
 
-static int host_argument(nl_py_array *a, PyObject *obj, nl_host_array *host) {
+static int read_host_argument(nl_py_array *a, PyObject *obj, nl_host_array *host) {
     if (!nl_py_hostarray_is_array(obj)) {
         PyErr_Format(PyExc_TypeError, "a NumPy array is needed, not %.80s", Py_TYPE(obj)->tp_name);
         return -1;
     }
     if (nl_py_hostarray_read(obj, host) < 0)
         return -1;
-    return check_match(a, host->layout.shape, host->layout.ndim, host->descr, "host array");
+    return check_shape_and_dtype(a, host->layout.shape, host->layout.ndim, host->descr,
+                                 "host array");
 }
 
 PyObject *nl_py_devcopy_read(PyObject *self, PyObject *args, PyObject *kwargs) {
@@ -224,7 +229,7 @@ PyObject *nl_py_devcopy_read(PyObject *self, PyObject *args, PyObject *kwargs) {
     int result = -1;
     if (parse_arguments(a, args, kwargs, "dest", &dest, &stream, &blocking, &stream_object) < 0)
         return NULL;
-    if (host_argument(a, dest, &host) < 0)
+    if (read_host_argument(a, dest, &host) < 0)
         goto done;
     if (!host.writable)
         PyErr_SetString(PyExc_ValueError, "the host array is read-only");
@@ -232,7 +237,7 @@ PyObject *nl_py_devcopy_read(PyObject *self, PyObject *args, PyObject *kwargs) {
         PyErr_SetString(PyExc_ValueError,
                         "elements of the host array overlap: it cannot be a copy's destination");
     else
-        result = host_copy(a, &host, NL_DEVICE_TO_HOST, stream);
+        result = copy_host_array(a, &host, NL_DEVICE_TO_HOST, stream);
 done:
     Py_XDECREF(stream_object);
     return result < 0 ? NULL : Py_NewRef(Py_None);
@@ -257,7 +262,7 @@ PyObject *nl_py_devcopy_download(PyObject *self, PyObject *args, PyObject *kwarg
     result = nl_py_hostmemory_empty(a->state, a->descr, &layout);
     if (result && a->itemsize > 0 &&
         (nl_py_hostarray_read(result, &host) < 0 ||
-         host_copy(a, &host, NL_DEVICE_TO_HOST, stream) < 0))
+         copy_host_array(a, &host, NL_DEVICE_TO_HOST, stream) < 0))
         Py_CLEAR(result);
     Py_XDECREF(stream_object);
     return result;
@@ -266,7 +271,7 @@ PyObject *nl_py_devcopy_download(PyObject *self, PyObject *args, PyObject *kwarg
 /* Returns True if a copy of the array to the host would become part of a capture or invalidate it,
  * also if another library captures the array's stream or the default stream. Returns False for a
  * lost device, because the copy itself reports the loss. */
-PyObject *nl_py_devcopy_in_capture(PyObject *self, PyObject *Py_UNUSED(unused)) {
+PyObject *nl_py_devcopy_would_be_captured(PyObject *self, PyObject *Py_UNUSED(unused)) {
     nl_py_array *a = (nl_py_array *)self;
     nl_device *dev = a->buffer->device;
     PyObject *stream_object;
@@ -278,7 +283,7 @@ PyObject *nl_py_devcopy_in_capture(PyObject *self, PyObject *Py_UNUSED(unused)) 
         Py_RETURN_TRUE;
     if (nl_device_check_generation(dev, a->buffer->generation, &err) < 0)
         Py_RETURN_FALSE;
-    if (usual_stream(a, &stream, NULL, &stream_object) < 0)
+    if (read_array_stream(a, &stream, NULL, &stream_object) < 0)
         return NULL;
     CUresult result = nl_device_bind(dev, &err) < 0
                           ? CUDA_ERROR_INVALID_CONTEXT
@@ -312,8 +317,8 @@ PyObject *nl_py_devcopy_write(PyObject *self, PyObject *args, PyObject *kwargs) 
         return nl_py_trace_method(self, "_write", args, kwargs);
     if (parse_arguments(a, args, kwargs, "src", &src, &stream, &blocking, &stream_object) < 0)
         return NULL;
-    if (check_destination(a) == 0 && host_argument(a, src, &host) == 0)
-        result = host_copy(a, &host, NL_HOST_TO_DEVICE, stream);
+    if (check_destination(a) == 0 && read_host_argument(a, src, &host) == 0)
+        result = copy_host_array(a, &host, NL_HOST_TO_DEVICE, stream);
     Py_XDECREF(stream_object);
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
@@ -326,12 +331,12 @@ typedef struct place {
     const nl_layout *layout;
 } place;
 
-static int copy_on(nl_device *dev, place to, place from, CUstream stream, nl_error *err) {
+static int copy_on_stream(nl_device *dev, place to, place from, CUstream stream, nl_error *err) {
     return nl_transfer(dev, NL_DEVICE_TO_DEVICE, to.address, to.layout, from.address, from.layout,
                        stream, 1, err);
 }
 
-static int is_default(CUstream stream) {
+static int is_default_stream(CUstream stream) {
     return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
@@ -342,7 +347,7 @@ static int is_default(CUstream stream) {
 static int find_streams(nl_peer *to, nl_peer *from, CUstream own, int own_blocking, int asked,
                         const nl_peer **given, nl_error *err) {
     nl_device *device = NULL;
-    if (!is_default(to->stream)) {
+    if (!is_default_stream(to->stream)) {
         if (nl_peer_device_of_stream(to->stream, to->device, from->device, &device, err) < 0)
             return -1;
         nl_peer *side = device == to->device ? to : from;
@@ -356,10 +361,10 @@ static int find_streams(nl_peer *to, nl_peer *from, CUstream own, int own_blocki
         from->stream = to->stream;
         return 0;
     }
-    if (!is_default(own) &&
+    if (!is_default_stream(own) &&
         nl_peer_device_of_stream(own, from->device, to->device, &device, err) < 0)
         return -1;
-    if (is_default(own) || device == from->device) {
+    if (is_default_stream(own) || device == from->device) {
         from->stream = own;
         from->blocking = own_blocking;
     }
@@ -378,14 +383,14 @@ static int copy_overlapping(place to, place from, int64_t bytes, CUstream stream
     place middle = {from.device, between->address, &packed};
     int result = nl_buffer_use(between, stream, blocking, err);
     if (result == 0)
-        result = copy_on(from.device, middle, from, stream, err);
+        result = copy_on_stream(from.device, middle, from, stream, err);
     if (result == 0)
-        result = copy_on(from.device, to, middle, stream, err);
+        result = copy_on_stream(from.device, to, middle, stream, err);
     nl_buffer_release(between);
     return result;
 }
 
-static int share_bytes(const place *a, const place *b) {
+static int layouts_overlap(const place *a, const place *b) {
     nl_layout_view one = nl_layout_at(a->layout, a->address);
     nl_layout_view other = nl_layout_at(b->layout, b->address);
     return nl_ranges_overlap(nl_layout_range(&one), nl_layout_range(&other));
@@ -393,18 +398,18 @@ static int share_bytes(const place *a, const place *b) {
 
 /* Copies between devices in the order of the stream that the call specifies, or, if `asked` is 0,
  * of the arrays' own streams. */
-static int copy_to_peer(nl_peer *to, nl_peer *from, nl_py_array *source, int asked) {
+static int copy_between_devices(nl_peer *to, nl_peer *from, nl_py_array *source, int asked) {
     const nl_peer *given = NULL;
     PyObject *stream_object = NULL;
     CUstream stream = to->stream, own = NULL;
     int blocking = to->blocking, own_blocking = 1, result = -1;
     nl_error err;
-    if (!asked && bound_stream(source, &own, &own_blocking, &stream_object) < 0)
+    if (!asked && read_bound_stream(source, &own, &own_blocking, &stream_object) < 0)
         return -1;
     if (nl_capture_is_any_active() &&
-        (nl_py_capture_check_waiting(stream, "a copy between devices", "") < 0 ||
-         nl_py_capture_check_waiting(own, "a copy between devices", "") < 0 ||
-         nl_py_capture_check_default(NULL, "a copy between devices") < 0))
+        (nl_py_capture_check_wait(stream, "a copy between devices", "") < 0 ||
+         nl_py_capture_check_wait(own, "a copy between devices", "") < 0 ||
+         nl_py_capture_check_default_stream(NULL, "a copy between devices") < 0))
         goto done;
     nl_py_checks_note_caller();
     Py_BEGIN_ALLOW_THREADS;
@@ -439,7 +444,8 @@ PyObject *nl_py_devcopy_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
         goto done;
     }
     b = (nl_py_array *)src;
-    if (check_destination(a) < 0 || check_match(a, b->shape, b->ndim, b->descr, "source") < 0)
+    if (check_destination(a) < 0 ||
+        check_shape_and_dtype(a, b->shape, b->ndim, b->descr, "source") < 0)
         goto done;
     int64_t bytes = nl_py_devarray_count(a) * a->itemsize;
     if (bytes == 0) {
@@ -456,7 +462,7 @@ PyObject *nl_py_devcopy_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
     if (dev != other) {
         nl_peer to = {dev, a->address, &to_layout, stream, blocking, 0};
         nl_peer from = {other, b->address, &from_layout, NULL, 1, 0};
-        result = copy_to_peer(&to, &from, b, stream != NULL && stream_object == NULL);
+        result = copy_between_devices(&to, &from, b, stream != NULL && stream_object == NULL);
         goto done;
     }
     place to = {dev, a->address, &to_layout}, from = {dev, b->address, &from_layout};
@@ -465,10 +471,10 @@ PyObject *nl_py_devcopy_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
     result = nl_buffer_use(b->buffer, stream, blocking, &err);
     if (result == 0)
         result = nl_device_bind(dev, &err);
-    if (result == 0 && share_bytes(&to, &from))
+    if (result == 0 && layouts_overlap(&to, &from))
         result = copy_overlapping(to, from, bytes, stream, blocking, &err);
     else if (result == 0)
-        result = copy_on(to.device, to, from, stream, &err);
+        result = copy_on_stream(to.device, to, from, stream, &err);
     Py_END_ALLOW_THREADS;
     if (result < 0)
         nl_py_raise(&err);
@@ -499,7 +505,7 @@ PyObject *nl_py_devcopy_fill(PyObject *self, PyObject *args, PyObject *kwargs) {
                             "the value must be a 0-dimensional NumPy array of the same dtype");
         goto done;
     }
-    if (nl_capture_is_any_active() && nl_py_capture_keep(stream, value, 0) < 0)
+    if (nl_capture_is_any_active() && nl_py_capture_keep_alive(stream, value, 0) < 0)
         goto done;
     nl_py_devarray_layout(a, &layout);
     result = 0;

@@ -10,7 +10,7 @@ PyObject *nl_py_devcopy_read_element(const nl_py_array *a, CUdeviceptr address);
 PyObject *nl_py_devcopy_read_on(const nl_py_array *a, CUstream stream);
 PyObject *nl_py_devcopy_read(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_devcopy_download(PyObject *self, PyObject *args, PyObject *kwargs);
-PyObject *nl_py_devcopy_in_capture(PyObject *self, PyObject *unused);
+PyObject *nl_py_devcopy_would_be_captured(PyObject *self, PyObject *unused);
 PyObject *nl_py_devcopy_write(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_devcopy_copy(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *nl_py_devcopy_fill(PyObject *self, PyObject *args, PyObject *kwargs);

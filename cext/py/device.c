@@ -43,13 +43,13 @@ static PyObject *set_open_hook(PyObject *Py_UNUSED(module), PyObject *hook) {
     Py_RETURN_NONE;
 }
 
-static PyObject *configure(PyObject *Py_UNUSED(module), PyObject *args) {
+static PyObject *configure_driver(PyObject *Py_UNUSED(module), PyObject *args) {
     const char *kind;
     int sim_devices = 1, first = 0;
     nl_error err;
     if (!PyArg_ParseTuple(args, "s|ii:configure", &kind, &sim_devices, &first))
         return NULL;
-    return nl_py_none(nl_device_configure(kind, sim_devices, first, &err), &err);
+    return nl_py_none_or_raise(nl_device_configure(kind, sim_devices, first, &err), &err);
 }
 
 /* Opens the driver, which takes long the first time. Returns NULL with an exception. */
@@ -62,12 +62,12 @@ static const char *open_driver(void) {
     return kind;
 }
 
-static PyObject *open_(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+static PyObject *open_and_name_driver(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     const char *kind = open_driver();
     return kind != NULL ? PyUnicode_FromString(kind) : NULL;
 }
 
-static PyObject *end(PyObject *module, PyObject *Py_UNUSED(unused)) {
+static PyObject *end_devices(PyObject *module, PyObject *Py_UNUSED(unused)) {
     PyDict_Clear(nl_py_state_of(module)->kept_scratch);
     NL_UNLOCKED(nl_device_synchronize_at_exit());
     if (nl_py_interrupt_raise())
@@ -75,7 +75,8 @@ static PyObject *end(PyObject *module, PyObject *Py_UNUSED(unused)) {
     Py_RETURN_NONE;
 }
 
-static PyObject *end_all_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+static PyObject *end_waits_of_all_threads(PyObject *Py_UNUSED(module),
+                                          PyObject *Py_UNUSED(unused)) {
     nl_wait_end_all();
     Py_RETURN_NONE;
 }
@@ -101,13 +102,13 @@ static PyObject *synchronize_all(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
             nl_device_synchronize_all(UINT64_C(1) << i, result < 0 ? &more : &err) < 0)
             result = -1;
     Py_END_ALLOW_THREADS;
-    return nl_py_none(result, &err);
+    return nl_py_none_or_raise(result, &err);
 }
 
 /* Returns whether the device is executing work on its default stream, or on a stream that is
  * ordered with the default stream. The driver is not queried during a capture, because a query may
  * end the capture. */
-static int is_busy(int ordinal) {
+static int is_default_stream_busy(int ordinal) {
     nl_error ignored;
     int mode, busy = 0;
     nl_device *dev = nl_device_is_ready(ordinal) ? nl_device_get(ordinal, &ignored) : NULL;
@@ -119,7 +120,7 @@ static int is_busy(int ordinal) {
     return busy;
 }
 
-static PyObject *progress(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+static PyObject *launch_progress(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_progress found = {.kernel = ""};
     int runs = 0;
     if (!nl_driver_is_open())
@@ -129,7 +130,7 @@ static PyObject *progress(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unuse
         runs = nl_cu.Progress(&found);
     else
         for (int i = 0; !runs && nl_device_exists(i); i++)
-            runs = is_busy(i);
+            runs = is_default_stream_busy(i);
     Py_END_ALLOW_THREADS;
     if (!runs)
         Py_RETURN_NONE;
@@ -170,7 +171,7 @@ static PyObject *fallback_reason(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
     return PyUnicode_DecodeUTF8(reason, (Py_ssize_t)strlen(reason), "replace");
 }
 
-static PyObject *probe(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+static PyObject *probe_driver(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
     NL_UNLOCKED(status = nl_driver_probe(&err));
@@ -352,14 +353,14 @@ static PyObject *select_device(PyObject *Py_UNUSED(module), PyObject *argument) 
     if (read_ordinal(argument, &ordinal) < 0)
         return NULL;
     NL_UNLOCKED(status = nl_device_select(ordinal, &err));
-    return nl_py_none(status, &err);
+    return nl_py_none_or_raise(status, &err);
 }
 
 static PyObject *unselect_device(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status;
     NL_UNLOCKED(status = nl_device_unselect(&err));
-    return nl_py_none(status, &err);
+    return nl_py_none_or_raise(status, &err);
 }
 
 static PyObject *select_first_device(PyObject *Py_UNUSED(module), PyObject *argument) {
@@ -368,10 +369,10 @@ static PyObject *select_first_device(PyObject *Py_UNUSED(module), PyObject *argu
     if (read_ordinal(argument, &ordinal) < 0)
         return NULL;
     NL_UNLOCKED(status = nl_device_select_first(ordinal, &err));
-    return nl_py_none(status, &err);
+    return nl_py_none_or_raise(status, &err);
 }
 
-static PyObject *synchronize_(nl_device *dev) {
+static PyObject *synchronize_and_return_none(nl_device *dev) {
     nl_error err;
     int status;
     if (dev == NULL)
@@ -379,15 +380,15 @@ static PyObject *synchronize_(nl_device *dev) {
     if (nl_capture_is_any_active() && nl_py_capture_check_device(dev, "synchronize()") < 0)
         return NULL;
     NL_UNLOCKED(status = nl_device_synchronize(dev, &err));
-    return nl_py_none(status, &err);
+    return nl_py_none_or_raise(status, &err);
 }
 
 static PyObject *synchronize(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return synchronize_(open_current_device());
+    return synchronize_and_return_none(open_current_device());
 }
 
 static PyObject *synchronize_device(PyObject *Py_UNUSED(module), PyObject *argument) {
-    return synchronize_(read_device(argument));
+    return synchronize_and_return_none(read_device(argument));
 }
 
 static PyObject *reset_device(PyObject *Py_UNUSED(module), PyObject *argument) {
@@ -403,11 +404,11 @@ static PyObject *reset_device(PyObject *Py_UNUSED(module), PyObject *argument) {
         return NULL;
     NL_UNLOCKED(status = nl_device_reset(dev, &err));
     nl_py_callbacks_purge(dev);
-    return nl_py_none(status, &err);
+    return nl_py_none_or_raise(status, &err);
 }
 
 /* Closes a device: frees its cached memory first, in case other code retains the context. */
-static int close_(int ordinal, nl_device **dev, nl_error *err) {
+static int close_with_cache(int ordinal, nl_device **dev, nl_error *err) {
     nl_error ignored;
     *dev = nl_device_is_ready(ordinal) ? nl_device_get(ordinal, &ignored) : NULL;
     if (*dev != NULL)
@@ -421,10 +422,10 @@ static PyObject *close_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     int ordinal, status;
     if (read_ordinal(argument, &ordinal) < 0)
         return NULL;
-    NL_UNLOCKED(status = close_(ordinal, &dev, &err));
+    NL_UNLOCKED(status = close_with_cache(ordinal, &dev, &err));
     if (dev != NULL)
         nl_py_callbacks_purge(dev);
-    return nl_py_none(status, &err);
+    return nl_py_none_or_raise(status, &err);
 }
 
 static PyObject *memory_info(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
@@ -493,14 +494,14 @@ static PyObject *profiler_start(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
     nl_error err;
     if (open_current_device() == NULL)
         return NULL;
-    return nl_py_none(NL_CU0(&err, ProfilerStart), &err);
+    return nl_py_none_or_raise(NL_CU0(&err, ProfilerStart), &err);
 }
 
 static PyObject *profiler_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     if (open_current_device() == NULL)
         return NULL;
-    return nl_py_none(NL_CU0(&err, ProfilerStop), &err);
+    return nl_py_none_or_raise(NL_CU0(&err, ProfilerStop), &err);
 }
 
 static PyObject *context_limit(PyObject *Py_UNUSED(module), PyObject *args) {
@@ -527,16 +528,16 @@ static PyMethodDef methods[] = {
      "set_open_hook(hook): "
      "sets a function that is called as hook(None) before the driver is opened, "
      "and as hook(kind) after the driver was opened."},
-    {"configure", configure, METH_VARARGS,
+    {"configure", configure_driver, METH_VARARGS,
      "configure(kind, sim_devices=1, first=0): "
      "sets the driver to open, \"auto\", \"cuda\" or \"sim\", "
      "the number of simulated devices, and the initial device of each thread."},
-    {"open", open_, METH_NOARGS,
+    {"open", open_and_name_driver, METH_NOARGS,
      "open(): opens the driver if it is not open yet. Returns \"cuda\" or \"sim\"."},
-    {"end", end, METH_NOARGS,
+    {"end", end_devices, METH_NOARGS,
      "end(): releases the caches of reductions, and waits for all devices, interruptibly. "
      "Called when the interpreter ends, before destructors would wait."},
-    {"give_up", end_all_waits, METH_NOARGS,
+    {"give_up", end_waits_of_all_threads, METH_NOARGS,
      "give_up(): "
      "makes the process exit without waiting for devices, if a kernel may never end."},
     {"set_wait_limit", set_wait_limit, METH_VARARGS,
@@ -545,7 +546,7 @@ static PyMethodDef methods[] = {
      "0: no limit; negative: the limit of the process."},
     {"synchronize_all", synchronize_all, METH_NOARGS,
      "synchronize_all(): waits for all devices that are in use, then raises the first error."},
-    {"progress", progress, METH_NOARGS,
+    {"progress", launch_progress, METH_NOARGS,
      "progress(): "
      "returns (kernel, finished blocks, blocks of the grid, seconds) of the oldest running grid. "
      "On a GPU, returns (\"\", 0, 0, 0.0) if the default stream is busy. "
@@ -560,7 +561,7 @@ static PyMethodDef methods[] = {
      "or \"host_memory\" (device memory is host memory)."},
     {"fallback_reason", fallback_reason, METH_NOARGS,
      "fallback_reason(): returns why \"auto\" has selected the simulator, or None."},
-    {"probe", probe, METH_NOARGS,
+    {"probe", probe_driver, METH_NOARGS,
      "probe(): returns why no GPU can be used, or None if a GPU can be used. "
      "Does not open a driver."},
     {"driver_version", driver_version, METH_NOARGS,

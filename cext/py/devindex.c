@@ -23,7 +23,7 @@ static void initialize_cursor(cursor *c, const nl_py_array *a) {
     c->layout.itemsize = a->itemsize;
 }
 
-static int out_of_bounds(Py_ssize_t index, int axis, int64_t size) {
+static int raise_out_of_bounds(Py_ssize_t index, int axis, int64_t size) {
     PyErr_Format(PyExc_IndexError, "index %zd is out of bounds for axis %d with size %lld", index,
                  axis, (long long)size);
     return -1;
@@ -33,7 +33,7 @@ static int apply_integer(cursor *c, Py_ssize_t index) {
     int64_t size = c->array->shape[c->axis];
     Py_ssize_t i = index < 0 ? index + (Py_ssize_t)size : index;
     if (i < 0 || i >= size)
-        return out_of_bounds(index, c->axis, size);
+        return raise_out_of_bounds(index, c->axis, size);
     c->address += (CUdeviceptr)(i * c->strides[c->axis++]);
     return 0;
 }
@@ -63,7 +63,7 @@ static int apply_slice(cursor *c, PyObject *slice) {
     return add_dimension(c, length, length > 1 ? stride * step : stride);
 }
 
-static int keep_axes(cursor *c, int count) {
+static int append_full_axes(cursor *c, int count) {
     for (; count > 0; count--, c->axis++)
         if (add_dimension(c, c->array->shape[c->axis], c->strides[c->axis]) < 0)
             return -1;
@@ -92,7 +92,7 @@ static int is_index_array(PyObject *item) {
            PyObject_HasAttrString(item, "__cuda_array_interface__");
 }
 
-static int refuse_item(PyObject *item) {
+static int raise_invalid_index(PyObject *item) {
     PyErr_Format(PyExc_IndexError,
                  "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
                  "and arrays of integers or booleans are valid indices, not %.80s",
@@ -127,7 +127,7 @@ static int count_indexed_dims(const nl_py_array *a, PyObject *const *items, Py_s
                 return -1;
             }
         } else if (item != Py_None) {
-            return refuse_item(item);
+            return raise_invalid_index(item);
         }
     }
     if (taken > a->ndim) {
@@ -141,9 +141,9 @@ static int count_indexed_dims(const nl_py_array *a, PyObject *const *items, Py_s
 
 /* Returns an element as a NumPy scalar. For a record with fields, returns an object over its
  * memory, so that its fields can be assigned to. */
-static PyObject *element_at(const nl_py_array *a, CUdeviceptr address) {
+static PyObject *read_element_at(const nl_py_array *a, CUdeviceptr address) {
     if (a->class == NL_ELEMENT_RECORD && nl_py_hostarray_has_fields(a->descr))
-        return nl_py_devarray_record(a, address);
+        return nl_py_devarray_record_at(a, address);
     return nl_py_devcopy_read_element(a, address);
 }
 
@@ -161,7 +161,7 @@ static PyObject *subscript_items(const nl_py_array *a, PyObject *const *items, P
         } else if (item == Py_None) {
             result = add_dimension(&c, 1, 0);
         } else if (item == Py_Ellipsis) {
-            result = keep_axes(&c, a->ndim - taken);
+            result = append_full_axes(&c, a->ndim - taken);
             ellipsis = 1;
         } else {
             Py_ssize_t index;
@@ -172,10 +172,10 @@ static PyObject *subscript_items(const nl_py_array *a, PyObject *const *items, P
         if (result < 0)
             return NULL;
     }
-    if (!ellipsis && keep_axes(&c, a->ndim - taken) < 0)
+    if (!ellipsis && append_full_axes(&c, a->ndim - taken) < 0)
         return NULL;
     if (!view && c.layout.ndim == 0)
-        return element_at(a, c.address);
+        return read_element_at(a, c.address);
     return nl_py_devarray_view(a, c.address, &c.layout);
 }
 
@@ -191,7 +191,7 @@ static PyObject *subscript_field(const nl_py_array *a, PyObject *name) {
     if (!found && a->class == NL_ELEMENT_RECORD)
         return PyErr_Format(PyExc_ValueError, "no field of name %U", name);
     if (!found) {
-        refuse_item(name);
+        raise_invalid_index(name);
         return NULL;
     }
     nl_py_devarray_layout(a, &layout);
@@ -204,10 +204,10 @@ static PyObject *subscript_field(const nl_py_array *a, PyObject *name) {
         PyErr_Format(PyExc_ValueError, "the field has more than %d dimensions", NL_MAX_DIMS);
         goto done;
     }
-    nl_py_array_parts parts = nl_py_devarray_parts_of(a);
+    nl_py_array_parts parts = nl_py_devarray_shared_members(a);
     parts.address = a->address + (CUdeviceptr)offset;
     parts.descr = base;
-    parts.element = nl_py_hostarray_element(base);
+    parts.element = nl_py_hostarray_element_of_descr(base);
     inner.itemsize = layout.itemsize = parts.element.itemsize;
     if (nl_py_geometry_strides(&inner, 'C') < 0)
         goto done;
@@ -229,10 +229,10 @@ static PyObject *subscript_fields(const nl_py_array *a, PyObject *names) {
     PyObject *result = NULL, *descr = PyObject_GetItem(a->descr, names);
     if (!descr)
         return NULL;
-    nl_py_array_parts parts = nl_py_devarray_parts_of(a);
+    nl_py_array_parts parts = nl_py_devarray_shared_members(a);
     parts.address = a->address;
     parts.descr = descr;
-    parts.element = nl_py_hostarray_element(descr);
+    parts.element = nl_py_hostarray_element_of_descr(descr);
     nl_py_devarray_layout(a, &layout);
     if (parts.element.itemsize == a->itemsize)
         result = nl_py_devarray_new(a->state, &parts, &layout);
@@ -267,9 +267,9 @@ PyObject *nl_py_devindex_item(PyObject *self, Py_ssize_t index) {
     }
     cursor c;
     initialize_cursor(&c, a);
-    if (apply_integer(&c, index) < 0 || keep_axes(&c, a->ndim - 1) < 0)
+    if (apply_integer(&c, index) < 0 || append_full_axes(&c, a->ndim - 1) < 0)
         return NULL;
     if (c.layout.ndim == 0)
-        return element_at(a, c.address);
+        return read_element_at(a, c.address);
     return nl_py_devarray_view(a, c.address, &c.layout);
 }

@@ -27,8 +27,8 @@ static int fast_type_code(const nl_py_state *state, PyObject *value, uint32_t *c
     return 0;
 }
 
-static int has_codes(nl_py_values *read, const uint32_t *codes, PyObject *const *args,
-                     Py_ssize_t nargs) {
+static int match_type_codes(nl_py_values *read, const uint32_t *codes, PyObject *const *args,
+                            Py_ssize_t nargs) {
     const char *reason;
     for (Py_ssize_t i = 0; i < nargs; i++) {
         uint32_t code;
@@ -47,11 +47,11 @@ static int has_codes(nl_py_values *read, const uint32_t *codes, PyObject *const 
     return 1;
 }
 
-int nl_py_dispatcher_fits(const nl_py_dispatcher *d, const nl_py_overload *overload,
-                          nl_py_values *read, PyObject *const *args, Py_ssize_t nargs) {
-    return nl_py_overload_lives(overload, read->device) &&
+int nl_py_dispatcher_overload_fits(const nl_py_dispatcher *d, const nl_py_overload *overload,
+                                   nl_py_values *read, PyObject *const *args, Py_ssize_t nargs) {
+    return nl_py_overload_runs_on(overload, read->device) &&
            (d->typed || (overload->size == (size_t)nargs * sizeof(uint32_t) &&
-                         has_codes(read, overload->key, args, nargs)));
+                         match_type_codes(read, overload->key, args, nargs)));
 }
 
 /* `codes` is NULL if the kernel accepts arguments of any type. */
@@ -67,7 +67,7 @@ nl_py_overload *nl_py_dispatcher_add(nl_py_dispatcher *d, nl_device *dev, const 
 
 /* ---- search for a kernel ---- */
 
-static const char *name_of(const nl_py_dispatcher *d) {
+static const char *dispatcher_name(const nl_py_dispatcher *d) {
     const char *name = PyUnicode_AsUTF8(d->name);
     if (!name)
         PyErr_Clear();
@@ -83,8 +83,8 @@ static void describe_parameter(nl_py_dispatcher *d, Py_ssize_t i, char *where, s
                          : NULL;
     const char *text = name ? PyUnicode_AsUTF8(name) : NULL;
     PyOS_snprintf(where, size,
-                  text ? "%.200s(): parameter %zd '%.100s'" : "%.200s(): parameter %zd", name_of(d),
-                  i + 1, text);
+                  text ? "%.200s(): parameter %zd '%.100s'" : "%.200s(): parameter %zd",
+                  dispatcher_name(d), i + 1, text);
     PyErr_Restore(type, error, traceback);
 }
 
@@ -104,7 +104,7 @@ static int read_codes(nl_py_dispatcher *d, nl_py_values *read, PyObject *const *
         if (found == 0)
             nl_py_type_code_refuse(d->state, args[i], where, "kernel", reason);
         else
-            nl_py_error_at(where);
+            nl_py_error_prefix_location(where);
         return -1;
     }
     return 0;
@@ -143,13 +143,14 @@ static nl_py_overload *find_or_resolve(nl_py_dispatcher *d, nl_py_values *read,
     return overload ? overload : resolve_kernel(d, read, codes, count, args, nargs);
 }
 
-static nl_py_overload *find_unchecked(nl_py_dispatcher *d, const nl_launch *shape,
-                                      nl_py_values *read, PyObject *const *args, Py_ssize_t nargs) {
+static nl_py_overload *find_by_type_codes(nl_py_dispatcher *d, const nl_launch *shape,
+                                          nl_py_values *read, PyObject *const *args,
+                                          Py_ssize_t nargs) {
     uint32_t inline_codes[INLINE_CODES], *codes = inline_codes;
     size_t size = (size_t)nargs * sizeof *codes;
     nl_py_overload *overload = NULL;
     nl_error err;
-    if (nl_launch_check(shape, read->device, name_of(d), &err) < 0) {
+    if (nl_launch_check(shape, read->device, dispatcher_name(d), &err) < 0) {
         nl_py_raise(&err);
         return NULL;
     }
@@ -166,7 +167,7 @@ static nl_py_overload *find_unchecked(nl_py_dispatcher *d, const nl_launch *shap
             return NULL;
         }
     }
-    nl_py_key_open(codes, size);
+    nl_py_key_clear_padding(codes, size);
     if (read_codes(d, read, args, nargs, codes) == 0)
         overload = find_or_resolve(d, read, codes, nargs, args, nargs);
     if (codes != inline_codes)
@@ -176,8 +177,9 @@ static nl_py_overload *find_unchecked(nl_py_dispatcher *d, const nl_launch *shap
 
 /* ---- checked shapes ---- */
 
-static nl_py_overload *find_checked(nl_py_dispatcher *d, const nl_launch *shape, nl_py_values *read,
-                                    PyObject *const *args, Py_ssize_t nargs) {
+static nl_py_overload *find_by_argument_check(nl_py_dispatcher *d, const nl_launch *shape,
+                                              nl_py_values *read, PyObject *const *args,
+                                              Py_ssize_t nargs) {
     nl_py_overload *candidates[NL_PY_CHECKED_SHAPES];
     int count = 0;
     Py_BEGIN_CRITICAL_SECTION(d);
@@ -186,13 +188,13 @@ static nl_py_overload *find_checked(nl_py_dispatcher *d, const nl_launch *shape,
             candidates[count++] = d->checked[i].overload;
     Py_END_CRITICAL_SECTION();
     for (int i = 0; i < count; i++)
-        if (nl_py_dispatcher_fits(d, candidates[i], read, args, nargs))
+        if (nl_py_dispatcher_overload_fits(d, candidates[i], read, args, nargs))
             return candidates[i];
     return NULL;
 }
 
-static void remember_checked(nl_py_dispatcher *d, const nl_launch *shape,
-                             nl_py_overload *overload) {
+static void remember_checked_overload(nl_py_dispatcher *d, const nl_launch *shape,
+                                      nl_py_overload *overload) {
     Py_BEGIN_CRITICAL_SECTION(d);
     unsigned i = d->next_checked++ % NL_PY_CHECKED_SHAPES;
     memcpy(&d->checked[i].shape, shape, sizeof *shape); /* with padding: compared as bytes */
@@ -203,10 +205,10 @@ static void remember_checked(nl_py_dispatcher *d, const nl_launch *shape,
 nl_py_overload *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape,
                                       nl_py_values *read, PyObject *const *args, Py_ssize_t nargs) {
     nl_error err;
-    nl_py_overload *overload = find_checked(d, shape, read, args, nargs);
+    nl_py_overload *overload = find_by_argument_check(d, shape, read, args, nargs);
     if (overload)
         return overload;
-    overload = find_unchecked(d, shape, read, args, nargs);
+    overload = find_by_type_codes(d, shape, read, args, nargs);
     if (!overload)
         return NULL;
     if (nl_device_bind(read->device, &err) < 0 ||
@@ -214,7 +216,7 @@ nl_py_overload *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shap
         nl_py_raise(&err);
         return NULL;
     }
-    remember_checked(d, shape, overload);
+    remember_checked_overload(d, shape, overload);
     return overload;
 }
 
@@ -227,8 +229,9 @@ static PyObject *parameter_name(const nl_py_dispatcher *d, const nl_kernel *kern
 }
 
 /* Returns the names of the missing arguments, such as "'a', 'b' and 'c'". */
-static PyObject *missing_names(nl_py_dispatcher *d, const nl_kernel *kernel, PyObject *const *given,
-                               Py_ssize_t nargs, Py_ssize_t wanted, Py_ssize_t *count) {
+static PyObject *format_missing_names(nl_py_dispatcher *d, const nl_kernel *kernel,
+                                      PyObject *const *given, Py_ssize_t nargs, Py_ssize_t wanted,
+                                      Py_ssize_t *count) {
     PyObject *text = PyUnicode_FromString("");
     Py_ssize_t left = 0;
     for (Py_ssize_t i = 0; i < wanted; i++)
@@ -258,7 +261,7 @@ void nl_py_dispatcher_refuse_count(nl_py_dispatcher *d, const nl_kernel *kernel,
         return;
     }
     Py_ssize_t count = 0;
-    PyObject *names = missing_names(d, kernel, given, nargs, wanted, &count);
+    PyObject *names = format_missing_names(d, kernel, given, nargs, wanted, &count);
     if (names)
         PyErr_Format(
             PyExc_TypeError,

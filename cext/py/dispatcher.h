@@ -32,8 +32,8 @@ typedef struct nl_py_dispatcher {
 
 /* Returns whether the kernel can still run and fits these arguments. Never raises. Values that it
  * reads are stored in `read`, which also contains the device. */
-int nl_py_dispatcher_fits(const nl_py_dispatcher *d, const nl_py_overload *overload,
-                          nl_py_values *read, PyObject *const *args, Py_ssize_t nargs);
+int nl_py_dispatcher_overload_fits(const nl_py_dispatcher *d, const nl_py_overload *overload,
+                                   nl_py_values *read, PyObject *const *args, Py_ssize_t nargs);
 /* Returns the kernel for these arguments, after checking the launch shape against its limits. Calls
  * _resolve if there is no kernel yet. NULL with an exception. */
 nl_py_overload *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape,

@@ -131,7 +131,7 @@ static PyObject *dispatcher_resolve(PyObject *self, PyObject *Py_UNUSED(args)) {
     return NULL;
 }
 
-static PyObject *dispatcher_only(PyObject *self, PyObject *args) {
+static PyObject *dispatcher_only_kernel(PyObject *self, PyObject *args) {
     int ordinal;
     PyObject *kernel;
     nl_error err;
@@ -166,7 +166,7 @@ static PyObject *dispatcher_add(PyObject *self, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-static PyObject *dispatcher_forget(PyObject *self, PyObject *Py_UNUSED(ignored)) {
+static PyObject *dispatcher_forget_overloads(PyObject *self, PyObject *Py_UNUSED(ignored)) {
     nl_py_dispatcher *d = (nl_py_dispatcher *)self;
     nl_py_overloads_forget(&d->overloads);
     Py_BEGIN_CRITICAL_SECTION(self);
@@ -190,7 +190,7 @@ static PyObject *dispatcher_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
     return (PyObject *)d;
 }
 
-static int cluster_from(PyObject *obj, unsigned *cluster) {
+static int read_cluster(PyObject *obj, unsigned *cluster) {
     if (obj != Py_None)
         return read_dimensions(obj, cluster, "cluster");
     memset(cluster, 0, 3 * sizeof *cluster);
@@ -209,7 +209,7 @@ static int dispatcher_init(PyObject *self, PyObject *args, PyObject *kwargs) {
                                      &parameters, &typed, &cooperative, &cluster, &warn_host,
                                      &warn_small, &defaults))
         return -1;
-    if (cluster_from(cluster, blocks) < 0)
+    if (read_cluster(cluster, blocks) < 0)
         return -1;
     if (parameters != Py_None) {
         tuple = PySequence_Tuple(parameters);
@@ -254,7 +254,7 @@ static int dispatcher_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(d->defaults);
     Py_VISIT(d->warn_host);
     Py_VISIT(d->warn_small);
-    return nl_py_overloads_visit(&d->overloads, visit, arg);
+    return nl_py_overloads_traverse(&d->overloads, visit, arg);
 }
 
 static int dispatcher_clear(PyObject *self) {
@@ -275,19 +275,19 @@ static void dispatcher_dealloc(PyObject *self) {
     Py_XDECREF(d->name);
     Py_XDECREF(d->parameters);
     Py_XDECREF(d->defaults);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyMethodDef dispatcher_methods[] = {
     {"_resolve", dispatcher_resolve, METH_VARARGS,
      "_resolve(device, codes, args) -> Kernel: "
      "finds or compiles the kernel of a call; subclasses define this method."},
-    {"_only", dispatcher_only, METH_VARARGS,
+    {"_only", dispatcher_only_kernel, METH_VARARGS,
      "_only(device, kernel): sets the kernel for all argument types on a device."},
     {"_add", dispatcher_add, METH_VARARGS,
      "_add(device, codes, kernel): "
      "adds the kernel for arguments with these type codes on a device."},
-    {"_clear", dispatcher_forget, METH_NOARGS, "_clear(): forgets all kernels."},
+    {"_clear", dispatcher_forget_overloads, METH_NOARGS, "_clear(): forgets all kernels."},
     {NULL, NULL, 0, NULL}};
 
 static PyMemberDef dispatcher_members[] = {

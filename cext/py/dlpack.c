@@ -40,14 +40,14 @@ void nl_py_dlpack_release(void *managed, int versioned) {
 }
 
 /* The destructor of the capsule that owns an imported tensor. */
-static void owner_dealloc(PyObject *owner) {
+static void free_tensor_owner(PyObject *owner) {
     int versioned = PyCapsule_IsValid(owner, owner_names[1]);
     nl_py_dlpack_release(PyCapsule_GetPointer(owner, owner_names[versioned]), versioned);
 }
 
 /* ---- the tensor ---- */
 
-static nl_dtype dtype_of(const nl_dl_tensor *t) {
+static nl_dtype dtype_of_tensor(const nl_dl_tensor *t) {
     static const nl_dtype dtypes[][5] = {
         [NL_DL_INT] = {NL_INT8, NL_INT16, NL_INT32, NL_INT64},
         [NL_DL_UINT] = {NL_UINT8, NL_UINT16, NL_UINT32, NL_UINT64},
@@ -83,7 +83,7 @@ static int refuse_type(const nl_dl_tensor *t) {
  * struct are not trusted and not used. */
 static int read_layout(const nl_dl_tensor *t, nl_layout *layout, nl_element *element) {
     element->class = NL_ELEMENT_PLAIN;
-    element->dtype = dtype_of(t);
+    element->dtype = dtype_of_tensor(t);
     if (element->dtype == NL_OPAQUE)
         return refuse_type(t);
     layout->itemsize = element->itemsize = (int64_t)nl_dtype_size(element->dtype);
@@ -169,26 +169,26 @@ fail:
 
 /* Moves the tensor to a new owner, whose destructor calls the deleter, and renames the producer's
  * capsule, so that it no longer releases the tensor. */
-static PyObject *move_to_owner(PyObject *capsule, void *managed, int versioned) {
+static PyObject *move_tensor_to_owner(PyObject *capsule, void *managed, int versioned) {
     PyObject *owner = PyCapsule_New(managed, owner_names[versioned], NULL);
     if (!owner)
         return NULL;
     if (PyCapsule_SetName(capsule, used_names[versioned]) < 0 ||
-        PyCapsule_SetDestructor(owner, owner_dealloc) < 0)
+        PyCapsule_SetDestructor(owner, free_tensor_owner) < 0)
         Py_CLEAR(owner);
     return owner;
 }
 
-static PyObject *array_over(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
-                            nl_py_array_parts *parts) {
+static PyObject *array_over_tensor(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
+                                   nl_py_array_parts *parts) {
     int64_t low, high;
     if (nl_py_geometry_extent(layout, &low, &high) < 0)
         return NULL;
-    if (!nl_py_address_fits(address, low, high)) {
+    if (!nl_py_address_range_is_valid(address, low, high)) {
         PyErr_SetString(PyExc_BufferError, "DLPack: the tensor has elements but no valid address");
         return NULL;
     }
-    return nl_py_devarray_over(state, address, layout, parts);
+    return nl_py_devarray_over_address(state, address, layout, parts);
 }
 
 /* Makes an array from a capsule. Returns 1 and the array, 0 for host memory, -1 with an exception.
@@ -228,11 +228,11 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject *lende
     if (found <= 0)
         return found;
     *array = NULL;
-    parts.owner = lender ? Py_NewRef(lender) : move_to_owner(capsule, managed, versioned);
-    parts.descr = parts.owner ? nl_py_hostarray_descr_of(parts.element.dtype) : NULL;
+    parts.owner = lender ? Py_NewRef(lender) : move_tensor_to_owner(capsule, managed, versioned);
+    parts.descr = parts.owner ? nl_py_hostarray_descr_of_dtype(parts.element.dtype) : NULL;
     if (parts.descr)
-        *array =
-            array_over(state, (CUdeviceptr)(uintptr_t)t->data + t->byte_offset, &layout, &parts);
+        *array = array_over_tensor(state, (CUdeviceptr)(uintptr_t)t->data + t->byte_offset, &layout,
+                                   &parts);
     Py_XDECREF(parts.descr);
     Py_XDECREF(parts.owner);
     return *array ? 1 : -1;
@@ -351,13 +351,13 @@ enum { NAME_EXCHANGE, NAME_REQUIRES_GRAD, NAME_IS_CONJ, NAME_IS_NEG, NAME_COUNT 
 static const char *const names[NAME_COUNT] = {"__dlpack_c_exchange_api__", "requires_grad",
                                               "is_conj", "is_neg"};
 
-static PyObject *interned_name(const nl_py_state *state, int which) {
+static PyObject *interned_dlpack_name(const nl_py_state *state, int which) {
     return PyTuple_GET_ITEM(state->dlpack_names, which);
 }
 
 /* Returns the C functions of a class, which live as long as the process. Returns NULL if the class
  * has no functions of a supported version. */
-static const nl_dl_exchange *functions_of(PyObject *capsule) {
+static const nl_dl_exchange *exchange_functions_of_capsule(PyObject *capsule) {
     const nl_dl_exchange *api = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     while (api && api->major > 1)
         api = api->previous;
@@ -368,8 +368,8 @@ static const nl_dl_exchange *functions_of(PyObject *capsule) {
  * attribute through the descriptor takes half as long as by name. */
 static void register_class(nl_py_state *state, PyTypeObject *type, PyObject *capsule) {
     PyObject *grad = NULL;
-    if (nl_py_lookup_attribute((PyObject *)type, interned_name(state, NAME_REQUIRES_GRAD), &grad) <
-        0)
+    if (nl_py_lookup_attribute((PyObject *)type, interned_dlpack_name(state, NAME_REQUIRES_GRAD),
+                               &grad) < 0)
         PyErr_Clear();
     PyObject *parts = PyTuple_Pack(2, capsule, grad ? grad : Py_None);
     Py_XDECREF(grad);
@@ -379,14 +379,15 @@ static void register_class(nl_py_state *state, PyTypeObject *type, PyObject *cap
     }
     nl_py_fastarray_publish(&state->exchange_type, type, &state->exchange_parts, parts);
     if (nl_atomic_load_entry(&state->exchange_type) == type)
-        nl_atomic_store_pointer(&state->exchange, (void *)functions_of(capsule));
+        nl_atomic_store_pointer(&state->exchange, (void *)exchange_functions_of_capsule(capsule));
 }
 
 /* Returns whether the class itself defines the attribute, not a base class (as for
  * torch.nn.Parameter). Never raises. */
-static int defines_exchange(const nl_py_state *state, const PyTypeObject *type) {
-    int found =
-        type->tp_dict ? PyDict_Contains(type->tp_dict, interned_name(state, NAME_EXCHANGE)) : 0;
+static int class_defines_exchange(const nl_py_state *state, const PyTypeObject *type) {
+    int found = type->tp_dict
+                    ? PyDict_Contains(type->tp_dict, interned_dlpack_name(state, NAME_EXCHANGE))
+                    : 0;
     if (found < 0)
         PyErr_Clear();
     return found > 0;
@@ -396,7 +397,7 @@ int nl_py_dlpack_is_registered(nl_py_state *state, PyObject *obj) {
     return Py_TYPE(obj) == nl_atomic_load_entry(&state->exchange_type);
 }
 
-static const nl_dl_exchange *exchange_of(nl_py_state *state, PyObject *obj) {
+static const nl_dl_exchange *find_exchange(nl_py_state *state, PyObject *obj) {
     PyTypeObject *type = Py_TYPE(obj);
     PyObject *capsule;
     if (nl_py_dlpack_is_registered(state, obj)) {
@@ -404,26 +405,26 @@ static const nl_dl_exchange *exchange_of(nl_py_state *state, PyObject *obj) {
         if (registered)
             return registered;
     }
-    if (nl_py_lookup_attribute((PyObject *)type, interned_name(state, NAME_EXCHANGE), &capsule) <=
-        0)
+    if (nl_py_lookup_attribute((PyObject *)type, interned_dlpack_name(state, NAME_EXCHANGE),
+                               &capsule) <= 0)
         return NULL;
-    const nl_dl_exchange *api = functions_of(capsule);
-    if (api && !nl_atomic_load_entry(&state->exchange_type) && defines_exchange(state, type))
+    const nl_dl_exchange *api = exchange_functions_of_capsule(capsule);
+    if (api && !nl_atomic_load_entry(&state->exchange_type) && class_defines_exchange(state, type))
         register_class(state, type, capsule);
     Py_DECREF(capsule);
     return api;
 }
 
-/* Returns what exchange_of returns, faster if the call has read a tensor of the same class
+/* Returns what find_exchange returns, faster if the call has read a tensor of the same class
  * before. */
-static const nl_dl_exchange *exchange_in_call(nl_py_state *state, PyObject *obj,
-                                              const nl_dl_current *current) {
-    return current->of && current->type == Py_TYPE(obj) ? current->of : exchange_of(state, obj);
+static const nl_dl_exchange *find_exchange_in_call(nl_py_state *state, PyObject *obj,
+                                                   const nl_dl_current *current) {
+    return current->of && current->type == Py_TYPE(obj) ? current->of : find_exchange(state, obj);
 }
 
 int nl_py_dlpack_register(nl_py_state *state, PyObject *obj) {
     const PyTypeObject *registered = nl_atomic_load_entry(&state->exchange_type);
-    if (!registered && !exchange_of(state, obj))
+    if (!registered && !find_exchange(state, obj))
         PyErr_Clear();
     return registered == Py_TYPE(obj) || nl_py_dlpack_is_registered(state, obj);
 }
@@ -432,7 +433,7 @@ int nl_py_dlpack_register(nl_py_state *state, PyObject *obj) {
  * returns True. Never raises. */
 static int is_attribute_true(const nl_py_state *state, PyObject *obj, int which) {
     PyObject *value = NULL;
-    if (nl_py_lookup_attribute(obj, interned_name(state, which), &value) > 0 &&
+    if (nl_py_lookup_attribute(obj, interned_dlpack_name(state, which), &value) > 0 &&
         !PyBool_Check(value))
         Py_SETREF(value, PyObject_CallNoArgs(value));
     if (value == NULL)
@@ -461,14 +462,14 @@ static int requires_grad(nl_py_state *state, PyObject *obj) {
 int nl_py_dlpack_view(nl_py_state *state, PyObject *obj, nl_dl_tensor *out) {
     if (!nl_py_dlpack_register(state, obj) || requires_registered_grad(state, obj))
         return 0;
-    const nl_dl_exchange *api = exchange_of(state, obj);
+    const nl_dl_exchange *api = find_exchange(state, obj);
     if (api && api->view_tensor(obj, out) == 0)
         return 1;
     PyErr_Clear();
     return 0;
 }
 
-int nl_py_dlpack_is_lazy(const nl_py_state *state, PyObject *obj, const nl_py_foreign *f) {
+int nl_py_dlpack_has_lazy_flag(const nl_py_state *state, PyObject *obj, const nl_py_foreign *f) {
     const nl_layout *layout = &f->layout;
     const char *flag = NULL;
     int is_complex = f->element.class == NL_ELEMENT_PLAIN &&
@@ -522,9 +523,9 @@ static int find_stream(const nl_dl_exchange *api, PyObject *obj, int device_type
     return 0;
 }
 
-int nl_py_dlpack_current(nl_py_state *state, PyObject *obj, int device, nl_dl_current *current,
-                         CUstream *stream) {
-    const nl_dl_exchange *api = exchange_in_call(state, obj, current);
+int nl_py_dlpack_current_stream(nl_py_state *state, PyObject *obj, int device,
+                                nl_dl_current *current, CUstream *stream) {
+    const nl_dl_exchange *api = find_exchange_in_call(state, obj, current);
     if (!api || find_stream(api, obj, NL_DL_CUDA, device, current) < 0) {
         if (!PyErr_Occurred())
             PyErr_Format(PyExc_RuntimeError,
@@ -547,8 +548,8 @@ static int read_stream(const nl_dl_exchange *api, PyObject *obj, const nl_dl_ten
 
 /* Fills *t, by a copy from the call's cached views if the tensor is cached. Returns 1, or 0 for a
  * tensor that requires a gradient, or that cannot be viewed. */
-static int fill_view(nl_py_state *state, const nl_dl_exchange *api, PyObject *obj,
-                     const nl_dl_current *current, nl_dl_tensor *t) {
+static int fill_tensor_view(nl_py_state *state, const nl_dl_exchange *api, PyObject *obj,
+                            const nl_dl_current *current, nl_dl_tensor *t) {
     const nl_dl_view *found = nl_dl_current_view(current, obj);
     if (!found)
         return !requires_grad(state, obj) && api->view_tensor(obj, t) == 0;
@@ -560,8 +561,8 @@ int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
                       nl_py_foreign *out) {
     nl_dl_tensor t = {.data = NULL};
     int64_t low, high;
-    const nl_dl_exchange *api = exchange_in_call(state, obj, current);
-    if (!api || !fill_view(state, api, obj, current, &t) ||
+    const nl_dl_exchange *api = find_exchange_in_call(state, obj, current);
+    if (!api || !fill_tensor_view(state, api, obj, current, &t) ||
         (t.device_type != NL_DL_CUDA && t.device_type != NL_DL_CUDA_MANAGED) ||
         read_layout(&t, &out->layout, &out->element) < 0 ||
         nl_py_geometry_extent(&out->layout, &low, &high) < 0 ||
@@ -571,9 +572,9 @@ int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
     out->readonly = 0;
     out->orders = (uint8_t)nl_layout_contiguous_orders(&out->layout);
     out->address = low == high ? 0 : (CUdeviceptr)(uintptr_t)t.data + t.byte_offset;
-    if (!nl_py_address_fits(out->address, low, high))
+    if (!nl_py_address_range_is_valid(out->address, low, high))
         goto other;
-    return nl_py_dlpack_is_lazy(state, obj, out) ? -1 : 1;
+    return nl_py_dlpack_has_lazy_flag(state, obj, out) ? -1 : 1;
 other:
     PyErr_Clear();
     return 0;
@@ -600,7 +601,7 @@ int nl_py_dlpack_read_dense(const nl_dl_view *view, const nl_dl_current *current
     if (!current->of || current->type != Py_TYPE(view->object) ||
         (current->stream != stream && !(current->stream == CU_STREAM_LEGACY && blocking)) ||
         t->device_type != NL_DL_CUDA || t->device_id != current->device_id ||
-        t->code == NL_DL_COMPLEX || dtype == NL_OPAQUE || dtype_of(t) != dtype ||
+        t->code == NL_DL_COMPLEX || dtype == NL_OPAQUE || dtype_of_tensor(t) != dtype ||
         !read_dense_sizes(t, (int64_t)nl_dtype_size(dtype), out))
         return 0;
     out->address = (CUdeviceptr)(uintptr_t)t->data + t->byte_offset;

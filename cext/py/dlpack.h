@@ -153,12 +153,12 @@ int nl_py_dlpack_view(nl_py_state *state, PyObject *obj, nl_dl_tensor *out);
  * memory contains the elements of the original tensor, so kernels would read wrong values. *f is
  * the description that nl_py_dlpack_read returned. Returns 1 with an exception for such a tensor,
  * else 0. */
-int nl_py_dlpack_is_lazy(const nl_py_state *state, PyObject *obj, const nl_py_foreign *f);
+int nl_py_dlpack_has_lazy_flag(const nl_py_state *state, PyObject *obj, const nl_py_foreign *f);
 /* Reads the current stream of a device for an object for which nl_py_dlpack_is_registered
  * returns 1. Returns 1, or -1 with an exception. If `current` belongs to a call, the stream is read
  * only once in the call. */
-int nl_py_dlpack_current(nl_py_state *state, PyObject *obj, int device, nl_dl_current *current,
-                         CUstream *stream);
+int nl_py_dlpack_current_stream(nl_py_state *state, PyObject *obj, int device,
+                                nl_dl_current *current, CUstream *stream);
 /* Returns whether the object's class is the registered class. The first class with an exchange API
  * that a call reads is registered, and no other. */
 int nl_py_dlpack_is_registered(nl_py_state *state, PyObject *obj);

@@ -40,11 +40,11 @@ static void release_exported(exported *e) {
     nl_mem_free(e);
 }
 
-static void plain_deleter(nl_dl_managed *m) {
+static void delete_unversioned_tensor(nl_dl_managed *m) {
     release_exported(m->context);
 }
 
-static void versioned_deleter(nl_dl_versioned *v) {
+static void delete_versioned_tensor(nl_dl_versioned *v) {
     release_exported(v->context);
 }
 
@@ -58,7 +58,7 @@ static void capsule_dealloc(PyObject *capsule) {
 
 /* ---- the struct ---- */
 
-static int fill_type(const nl_element *element, nl_dl_tensor *t) {
+static int fill_dlpack_dtype(const nl_element *element, nl_dl_tensor *t) {
     static const struct {
         char first, last;
         uint8_t code;
@@ -98,7 +98,7 @@ static PyObject *make_capsule(PyObject *owner, const void *data, const nl_layout
     t->ndim = layout->ndim;
     t->shape = e->dims;
     t->strides = e->dims + layout->ndim;
-    if (fill_type(element, t) < 0)
+    if (fill_dlpack_dtype(element, t) < 0)
         goto fail;
     for (int i = 0; i < layout->ndim; i++) {
         t->shape[i] = layout->shape[i];
@@ -113,11 +113,11 @@ static PyObject *make_capsule(PyObject *owner, const void *data, const nl_layout
         e->versioned.major = 1;
         e->versioned.minor = 0;
         e->versioned.context = e;
-        e->versioned.deleter = versioned_deleter;
+        e->versioned.deleter = delete_versioned_tensor;
         e->versioned.flags = flags;
     } else {
         e->plain.context = e;
-        e->plain.deleter = plain_deleter;
+        e->plain.deleter = delete_unversioned_tensor;
     }
     PyObject *capsule = PyCapsule_New(e, versioned ? "dltensor_versioned" : "dltensor", NULL);
     if (!capsule)
@@ -173,7 +173,7 @@ static int order_consumer_stream(nl_device *dev, CUstream own, CUstream consumer
     return result;
 }
 
-static int hand_over(nl_py_array *a, PyObject *stream_argument, int on_host) {
+static int order_consumer(nl_py_array *a, PyObject *stream_argument, int on_host) {
     nl_error err;
     CUstream own = NULL, consumer;
     PyObject *stream;
@@ -195,7 +195,7 @@ static int hand_over(nl_py_array *a, PyObject *stream_argument, int on_host) {
     Py_BEGIN_CRITICAL_SECTION(a);
     stream = Py_XNewRef(a->stream);
     Py_END_CRITICAL_SECTION();
-    result = stream ? nl_py_stream_from(a->state, stream, &own, NULL) : 0;
+    result = stream ? nl_py_stream_from_argument(a->state, stream, &own, NULL) : 0;
     if (result == 0) {
         result = nl_device_bind(dev, &err);
         if (result == 0)
@@ -233,7 +233,7 @@ static PyObject *export_host_copy(PyObject *self, int versioned) {
     return result;
 }
 
-static const void *data_of(const nl_py_array *a) {
+static const void *data_pointer(const nl_py_array *a) {
     return (const void *)(uintptr_t)(nl_py_devarray_count(a) ? a->address : 0);
 }
 
@@ -279,8 +279,8 @@ static PyObject *export_to_host(nl_py_array *a, const nl_layout *layout, const n
     if (nl_device_check_generation(dev, a->buffer->generation, &err) < 0)
         nl_py_raise(&err);
     else if (check_memory(a, layout) == 0)
-        capsule = make_capsule((PyObject *)a, data_of(a), layout, element, NL_DL_CPU, 0, versioned,
-                               flags, dev);
+        capsule = make_capsule((PyObject *)a, data_pointer(a), layout, element, NL_DL_CPU, 0,
+                               versioned, flags, dev);
     if (!capsule)
         nl_device_drop_export(dev);
     return capsule;
@@ -300,7 +300,7 @@ static PyObject *export_array(PyObject *obj, int versioned, uint64_t flags) {
         }
         flags |= NL_DL_READ_ONLY;
     }
-    const void *data = data_of(a);
+    const void *data = data_pointer(a);
     if (nl_cu.memory_is_host)
         return export_to_host(a, &layout, &element, versioned, flags);
     return make_capsule(obj, data, &layout, &element, NL_DL_CUDA, a->buffer->device->ordinal,
@@ -348,7 +348,7 @@ PyObject *nl_py_dlpackout_dlpack(PyObject *self, PyObject *args, PyObject *kwarg
     PyObject *result = NULL,
              *source = wanted ? PyObject_CallMethod(self, "copy", "s", "K") : Py_NewRef(self);
     if (source && nl_py_devarray_check(a->state, source) &&
-        hand_over((nl_py_array *)source, stream, on_host) == 0)
+        order_consumer((nl_py_array *)source, stream, on_host) == 0)
         result = export_array(source, major >= 1, wanted ? NL_DL_IS_COPIED : 0);
     Py_XDECREF(source);
     return result;

@@ -21,7 +21,7 @@ PyObject *nl_py_error_class(const char *name, PyObject *otherwise) {
     return type;
 }
 
-void nl_py_error_at(const char *where) {
+void nl_py_error_prefix_location(const char *where) {
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
     if (type == PyExc_TypeError || type == PyExc_ValueError) {
@@ -54,7 +54,7 @@ PyObject *nl_py_error_replace(nl_py_exception taken, PyObject *result) {
     return result;
 }
 
-static void raise_named(const char *class_name, PyObject *otherwise, PyObject *text) {
+static void raise_error_class(const char *class_name, PyObject *otherwise, PyObject *text) {
     PyObject *type = nl_py_error_class(class_name, otherwise);
     PyErr_SetObject(type, text);
     Py_DECREF(type);
@@ -75,21 +75,21 @@ static void raise_api_error(const nl_error *err, PyObject *text) {
 /* ---- KernelError: fields of a fault ---- */
 
 /* Steals the reference to `value`. */
-static int set_field(PyObject *fields, const char *name, PyObject *value) {
+static int set_new_field(PyObject *fields, const char *name, PyObject *value) {
     int status = value ? PyDict_SetItemString(fields, name, value) : -1;
     Py_XDECREF(value);
     return status;
 }
 
-static PyObject *text_of(const char *text) {
+static PyObject *unicode_from_text(const char *text) {
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
 }
 
-static PyObject *dim_of(const unsigned dim[3]) {
+static PyObject *tuple_from_dim(const unsigned dim[3]) {
     return Py_BuildValue("(III)", dim[0], dim[1], dim[2]);
 }
 
-static const char *name_of(uint32_t kind) {
+static const char *fault_kind_name(uint32_t kind) {
     static const struct {
         uint32_t kind;
         const char *name;
@@ -108,7 +108,7 @@ static const char *name_of(uint32_t kind) {
 
 /* Converts the index of an element to an int, or to a tuple of ints if the array has several
  * dimensions. */
-static PyObject *index_of(const nl_fault_element *element) {
+static PyObject *index_of_element(const nl_fault_element *element) {
     if (element->indices == 1)
         return PyLong_FromLongLong(element->index[0]);
     PyObject *index = PyTuple_New((Py_ssize_t)element->indices);
@@ -123,12 +123,13 @@ static PyObject *index_of(const nl_fault_element *element) {
 }
 
 /* `names` contains the keys for access, block, thread, file and line. */
-static int set_side(PyObject *fields, const nl_fault_side *side, const char *const names[5]) {
-    if ((side->access && set_field(fields, names[0], text_of(side->access)) < 0) ||
-        (side->has_block && set_field(fields, names[1], dim_of(side->block)) < 0) ||
-        (side->has_thread && set_field(fields, names[2], dim_of(side->thread)) < 0) ||
-        (side->file[0] && set_field(fields, names[3], text_of(side->file)) < 0) ||
-        (side->line > 0 && set_field(fields, names[4], PyLong_FromLong(side->line)) < 0))
+static int set_access_fields(PyObject *fields, const nl_fault_side *side,
+                             const char *const names[5]) {
+    if ((side->access && set_new_field(fields, names[0], unicode_from_text(side->access)) < 0) ||
+        (side->has_block && set_new_field(fields, names[1], tuple_from_dim(side->block)) < 0) ||
+        (side->has_thread && set_new_field(fields, names[2], tuple_from_dim(side->thread)) < 0) ||
+        (side->file[0] && set_new_field(fields, names[3], unicode_from_text(side->file)) < 0) ||
+        (side->line > 0 && set_new_field(fields, names[4], PyLong_FromLong(side->line)) < 0))
         return -1;
     return 0;
 }
@@ -137,20 +138,23 @@ static int set_fault(PyObject *fields, const nl_fault *f) {
     static const char *const own[] = {"access", "block", "thread", "file", "line"};
     static const char *const other[] = {"other_access", "other_block", "other_thread", "other_file",
                                         "other_line"};
-    const char *kind = name_of(f->kind);
-    if ((*kind && set_field(fields, "kind", text_of(kind)) < 0) ||
+    const char *kind = fault_kind_name(f->kind);
+    if ((*kind && set_new_field(fields, "kind", unicode_from_text(kind)) < 0) ||
         (f->kernel[0] &&
-         (set_field(fields, "kernel", text_of(f->kernel)) < 0 ||
-          set_field(fields, "others", PyLong_FromUnsignedLongLong(f->others)) < 0)) ||
-        (f->element.array[0] && set_field(fields, "array", text_of(f->element.array)) < 0) ||
-        (f->element.indices && set_field(fields, "index", index_of(&f->element)) < 0) ||
-        (f->address && set_field(fields, "address", PyLong_FromUnsignedLongLong(f->address)) < 0) ||
-        (f->size && set_field(fields, "size", PyLong_FromUnsignedLongLong(f->size)) < 0) ||
-        (f->schedule[0] && set_field(fields, "schedule", text_of(f->schedule)) < 0) ||
+         (set_new_field(fields, "kernel", unicode_from_text(f->kernel)) < 0 ||
+          set_new_field(fields, "others", PyLong_FromUnsignedLongLong(f->others)) < 0)) ||
+        (f->element.array[0] &&
+         set_new_field(fields, "array", unicode_from_text(f->element.array)) < 0) ||
+        (f->element.indices && set_new_field(fields, "index", index_of_element(&f->element)) < 0) ||
+        (f->address &&
+         set_new_field(fields, "address", PyLong_FromUnsignedLongLong(f->address)) < 0) ||
+        (f->size && set_new_field(fields, "size", PyLong_FromUnsignedLongLong(f->size)) < 0) ||
+        (f->schedule[0] && set_new_field(fields, "schedule", unicode_from_text(f->schedule)) < 0) ||
         (f->is_exact && f->kind == NL_CHECK_RACE &&
-         set_field(fields, "verdict", text_of("races")) < 0))
+         set_new_field(fields, "verdict", unicode_from_text("races")) < 0))
         return -1;
-    return set_side(fields, &f->at, own) < 0 ? -1 : set_side(fields, &f->other, other);
+    return set_access_fields(fields, &f->at, own) < 0 ? -1
+                                                      : set_access_fields(fields, &f->other, other);
 }
 
 static void raise_kernel_error(const nl_error *err, PyObject *text) {
@@ -199,19 +203,19 @@ PyObject *nl_py_raise(const nl_error *err) {
         raise_api_error(err, text);
         break;
     case NL_ERR_SUPPORT:
-        raise_named("CudaSupportError", PyExc_ImportError, text);
+        raise_error_class("CudaSupportError", PyExc_ImportError, text);
         break;
     case NL_ERR_KERNEL:
         raise_kernel_error(err, text);
         break;
     case NL_ERR_TIMEOUT:
-        raise_named("KernelTimeout", PyExc_RuntimeError, text);
+        raise_error_class("KernelTimeout", PyExc_RuntimeError, text);
         break;
     case NL_ERR_NVRTC:
-        raise_named("CompileError", PyExc_RuntimeError, text);
+        raise_error_class("CompileError", PyExc_RuntimeError, text);
         break;
     case NL_ERR_RUNTIME:
-        raise_named("CudaDriverError", PyExc_RuntimeError, text);
+        raise_error_class("CudaDriverError", PyExc_RuntimeError, text);
         break;
     default:
         PyErr_SetObject(builtin_class(err->kind), text);

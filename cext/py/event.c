@@ -44,7 +44,7 @@ static void event_dealloc(py_event *self) {
     Py_BEGIN_ALLOW_THREADS;
     nl_event_destroy(self->event);
     Py_END_ALLOW_THREADS;
-    nl_py_free((PyObject *)self);
+    nl_py_free_object((PyObject *)self);
 }
 
 /* Implements the methods record and wait: reads the stream argument, and makes a core call that may
@@ -63,10 +63,10 @@ static PyObject *call_with_stream(py_event *self, PyObject *args, PyObject *kwar
         return NULL;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, format, names, &argument))
         return NULL;
-    if (nl_py_stream_from(state, argument, &stream, NULL) < 0)
+    if (nl_py_stream_from_argument(state, argument, &stream, NULL) < 0)
         return NULL;
     NL_UNLOCKED(status = call(self->event, stream, &err));
-    return nl_py_none(status, &err);
+    return nl_py_none_or_raise(status, &err);
 }
 
 static PyObject *event_record(py_event *self, PyObject *args, PyObject *kwargs) {
@@ -89,7 +89,7 @@ static PyObject *event_synchronize(py_event *self, PyObject *Py_UNUSED(unused)) 
     nl_error err;
     int status;
     NL_UNLOCKED(status = nl_event_synchronize(self->event, &err));
-    return nl_py_none(status, &err);
+    return nl_py_none_or_raise(status, &err);
 }
 
 static PyObject *event_elapsed_time(py_event *self, PyObject *args, PyObject *kwargs) {

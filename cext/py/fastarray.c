@@ -54,7 +54,7 @@ static PyObject *call_method(const nl_py_state *state, PyObject *obj, int which)
 }
 
 /* Returns 1 for True, 0 for False, -1 for another object or NULL, and steals the reference. */
-static int bool_of(PyObject *value) {
+static int read_stolen_bool(PyObject *value) {
     int result = value == Py_True ? 1 : value == Py_False ? 0 : -1;
     Py_XDECREF(value);
     return result;
@@ -126,10 +126,10 @@ static int read_cupy_stream(const nl_py_state *state, nl_py_foreign *f) {
 static int read_cupy(const nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
     PyObject *descr = NULL, *data = NULL;
     int result = -1;
-    if (bool_of(get_attribute(state, obj, NAME_CONTIGUOUS)) != 1 ||
+    if (read_stolen_bool(get_attribute(state, obj, NAME_CONTIGUOUS)) != 1 ||
         (descr = get_attribute(state, obj, NAME_DTYPE)) == NULL || !nl_py_hostarray_is_descr(descr))
         goto done;
-    f->element = nl_py_hostarray_element(descr);
+    f->element = nl_py_hostarray_element_of_descr(descr);
     if (f->element.class != NL_ELEMENT_PLAIN)
         goto done;
     f->layout.itemsize = f->element.itemsize;
@@ -148,13 +148,13 @@ done:
 
 /* ---- PyTorch ---- */
 
-static PyObject *torch_dtypes(const nl_py_state *state) {
+static PyObject *torch_dtype_table(const nl_py_state *state) {
     return PyTuple_GET_ITEM(state->torch_parts, 0);
 }
 
 /* Reads the current stream of a device. Returns 1, or 0 if this version of PyTorch has no function
  * that returns the current stream, or -1 with an exception. */
-static int torch_stream(const nl_py_state *state, int device, CUstream *handle) {
+static int read_torch_stream(const nl_py_state *state, int device, CUstream *handle) {
     CUdeviceptr value;
     PyObject *function = PyTuple_GET_ITEM(state->torch_parts, 1);
     if (function == Py_None)
@@ -166,25 +166,26 @@ static int torch_stream(const nl_py_state *state, int device, CUstream *handle) 
 }
 
 static int read_torch(const nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
-    if (bool_of(get_attribute(state, obj, NAME_IS_CUDA)) != 1 ||
-        bool_of(get_attribute(state, obj, NAME_REQUIRES_GRAD)) != 0 ||
-        bool_of(get_attribute(state, obj, NAME_IS_SPARSE)) != 0)
+    if (read_stolen_bool(get_attribute(state, obj, NAME_IS_CUDA)) != 1 ||
+        read_stolen_bool(get_attribute(state, obj, NAME_REQUIRES_GRAD)) != 0 ||
+        read_stolen_bool(get_attribute(state, obj, NAME_IS_SPARSE)) != 0)
         return -1;
     PyObject *dtype = get_attribute(state, obj, NAME_DTYPE);
-    PyObject *code = dtype != NULL ? PyDict_GetItemWithError(torch_dtypes(state), dtype) : NULL;
+    PyObject *code =
+        dtype != NULL ? PyDict_GetItemWithError(torch_dtype_table(state), dtype) : NULL;
     Py_XDECREF(dtype);
     if (code == NULL)
         return -1;
     f->element.dtype = (nl_dtype)PyLong_AsLong(code);
     f->element.class = NL_ELEMENT_PLAIN;
     f->layout.itemsize = f->element.itemsize = (int64_t)nl_dtype_size(f->element.dtype);
-    f->has_stream = torch_stream(state, nl_device_selected(), &f->stream);
+    f->has_stream = read_torch_stream(state, nl_device_selected(), &f->stream);
     if (f->has_stream < 0)
         return -1;
     if (read_stolen_ints(get_attribute(state, obj, NAME_SHAPE), f->layout.shape, &f->layout.ndim,
                          1) < 0)
         return -1;
-    int count, contiguous = bool_of(call_method(state, obj, NAME_IS_CONTIGUOUS));
+    int count, contiguous = read_stolen_bool(call_method(state, obj, NAME_IS_CONTIGUOUS));
     if (contiguous < 0)
         return -1;
     if (contiguous ? nl_py_geometry_strides(&f->layout, 'C') < 0
@@ -201,7 +202,7 @@ static int read_torch(const nl_py_state *state, PyObject *obj, nl_py_foreign *f)
 static nl_mutex lock = NL_MUTEX_INIT;
 
 /* Returns the module if it is loaded and its attribute `name` is `type`. NULL otherwise. */
-static PyObject *module_of(PyTypeObject *type, const char *module, const char *name) {
+static PyObject *find_module_of_class(PyTypeObject *type, const char *module, const char *name) {
     PyObject *text = PyUnicode_FromString(module);
     PyObject *found = text != NULL ? PyImport_GetModule(text) : NULL;
     PyObject *class = found != NULL ? PyObject_GetAttrString(found, name) : NULL;
@@ -226,7 +227,7 @@ void nl_py_fastarray_publish(PyTypeObject **slot, PyTypeObject *type, PyObject *
 }
 
 static void register_cupy(nl_py_state *state, PyTypeObject *type) {
-    PyObject *module = module_of(type, "cupy", "ndarray");
+    PyObject *module = find_module_of_class(type, "cupy", "ndarray");
     PyObject *cuda = module != NULL ? PyObject_GetAttrString(module, "cuda") : NULL;
     PyObject *stream = cuda != NULL ? PyObject_GetAttrString(cuda, "get_current_stream") : NULL;
     if (stream != NULL)
@@ -264,7 +265,7 @@ static PyObject *torch_stream_function(PyObject *module) {
 }
 
 static void register_torch(nl_py_state *state, PyTypeObject *type) {
-    PyObject *module = module_of(type, "torch", "Tensor");
+    PyObject *module = find_module_of_class(type, "torch", "Tensor");
     PyObject *dtypes = module != NULL ? read_torch_dtypes(module) : NULL;
     PyObject *function = dtypes != NULL ? torch_stream_function(module) : NULL;
     PyObject *parts = function != NULL ? PyTuple_Pack(2, dtypes, function) : NULL;
@@ -276,7 +277,7 @@ static void register_torch(nl_py_state *state, PyTypeObject *type) {
 }
 
 /* Registers the class if it is CuPy's or PyTorch's array. Returns 1 if this call registered it. */
-static int register_class(nl_py_state *state, PyTypeObject *type) {
+static int register_array_class(nl_py_state *state, PyTypeObject *type) {
     PyTypeObject **slot;
     if (strcmp(type->tp_name, "ndarray") == 0)
         slot = &state->cupy_array;
@@ -295,7 +296,7 @@ int nl_py_fastarray_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out) 
     PyTypeObject *type = Py_TYPE(obj);
     int is_cupy = type == nl_atomic_load_entry(&state->cupy_array);
     if (!is_cupy && type != nl_atomic_load_entry(&state->torch_tensor)) {
-        if (!register_class(state, type))
+        if (!register_array_class(state, type))
             return 0;
         is_cupy = type == nl_atomic_load_entry(&state->cupy_array);
     }
@@ -311,7 +312,7 @@ int nl_py_fastarray_has_stream(nl_py_state *state, PyObject *obj) {
     PyTypeObject *type = Py_TYPE(obj);
     if (type == nl_atomic_load_entry(&state->cupy_array))
         return 1;
-    if (type != nl_atomic_load_entry(&state->torch_tensor) && !register_class(state, type))
+    if (type != nl_atomic_load_entry(&state->torch_tensor) && !register_array_class(state, type))
         return 0;
     return type == nl_atomic_load_entry(&state->cupy_array) ||
            PyTuple_GET_ITEM(state->torch_parts, 1) != Py_None;
@@ -321,7 +322,7 @@ int nl_py_fastarray_current(nl_py_state *state, PyObject *obj, int device, CUstr
                             PyObject **keeper) {
     *keeper = NULL;
     if (Py_TYPE(obj) == nl_atomic_load_entry(&state->torch_tensor))
-        return torch_stream(state, device, stream);
+        return read_torch_stream(state, device, stream);
     return cupy_stream(state, stream, keeper) < 0 ? -1 : 1;
 }
 

@@ -48,7 +48,7 @@ int nl_py_fault_set(nl_py_kernel *k, nl_module *module, PyObject *fault) {
 
 /* ---- arguments of the launch ---- */
 
-static PyObject *array_row(const nl_param *p, const void *value) {
+static PyObject *describe_array_argument(const nl_param *p, const void *value) {
     const int64_t *words = value; /* address, shape, strides */
     int ndim = p->kind == NL_PARAM_ARRAY ? p->ndim : 0;
     PyObject *shape = nl_py_geometry_tuple(words + 1, ndim);
@@ -61,20 +61,20 @@ static PyObject *array_row(const nl_param *p, const void *value) {
     return NULL;
 }
 
-static int append_new(PyObject *list, PyObject *item) {
+static int append_new_item(PyObject *list, PyObject *item) {
     int result = item ? PyList_Append(list, item) : -1;
     Py_XDECREF(item);
     return result;
 }
 
-static int add_values(PyObject *list, const nl_params *params, void *const *values) {
+static int append_values(PyObject *list, const nl_params *params, void *const *values) {
     for (int i = 0; i < params->total; i++) {
         const nl_param *p = &params->items[i];
         if (p->kind != NL_PARAM_ARRAY && p->kind != NL_PARAM_POINTER)
             continue;
         const char *whole = values[p->number];
         uint32_t at = p->offset - params->items[p->number].offset;
-        if (append_new(list, array_row(p, whole + at)) < 0)
+        if (append_new_item(list, describe_array_argument(p, whole + at)) < 0)
             return -1;
     }
     return 0;
@@ -85,7 +85,7 @@ static int add_arguments(PyObject *list, const nl_params *params, PyObject *args
         const nl_param *p = &params->items[i];
         if (p->kind != NL_PARAM_ARRAY && p->kind != NL_PARAM_POINTER)
             continue;
-        if (append_new(list, Py_BuildValue("(sO)", p->name, PyTuple_GET_ITEM(args, i))) < 0)
+        if (append_new_item(list, Py_BuildValue("(sO)", p->name, PyTuple_GET_ITEM(args, i))) < 0)
             return -1;
     }
     return 0;
@@ -93,7 +93,7 @@ static int add_arguments(PyObject *list, const nl_params *params, PyObject *args
 
 /* ---- reading ---- */
 
-static int copy_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
+static int copy_fault_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     if (NL_CU(err, MemcpyDtoHAsync, record, k->fault, k->fault_size, stream) < 0)
         return -1;
     /* the launch is complete; waits for the copy before returning, because its destination `record`
@@ -110,7 +110,7 @@ static nl_mutex record_lock = NL_MUTEX_INIT;
 
 static int reset_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     int32_t kind;
-    if (copy_record(k, stream, record, err) < 0)
+    if (copy_fault_record(k, stream, record, err) < 0)
         return -1;
     memcpy(&kind, record, sizeof kind);
     if (kind <= 0)
@@ -164,13 +164,13 @@ static int call_hook(const nl_py_kernel *k, PyObject *record, PyObject *kernels,
     return result ? 0 : -1;
 }
 
-int nl_py_fault_check(const nl_py_kernel *k, CUstream stream, void *const *values) {
+int nl_py_fault_raise_recorded(const nl_py_kernel *k, CUstream stream, void *const *values) {
     PyObject *record = pop_record(k, stream);
     if (!record)
         return PyErr_Occurred() ? -1 : 0;
     PyObject *kernels = Py_BuildValue("(s)", k->kernel->name), *arrays = PyList_New(0);
     int result = -1;
-    if (kernels && arrays && add_values(arrays, &k->kernel->params, values) == 0)
+    if (kernels && arrays && append_values(arrays, &k->kernel->params, values) == 0)
         result = call_hook(k, record, kernels, arrays);
     Py_XDECREF(arrays);
     Py_XDECREF(kernels);
@@ -197,19 +197,19 @@ static int collect_kernels_and_arrays(CUdeviceptr fault, PyObject *launches, PyO
         const nl_py_kernel *k = (nl_py_kernel *)PyTuple_GET_ITEM(pair, 0);
         if (!k->hook || k->fault != fault)
             continue;
-        if (append_new(names, PyUnicode_FromString(k->kernel->name)) < 0 ||
+        if (append_new_item(names, PyUnicode_FromString(k->kernel->name)) < 0 ||
             add_arguments(arrays, &k->kernel->params, PyTuple_GET_ITEM(pair, 1)) < 0)
             return -1;
     }
     return 0;
 }
 
-static int report_graph(const nl_py_kernel *k, PyObject *record, PyObject *launches) {
+static int report_graph_fault(const nl_py_kernel *k, PyObject *record, PyObject *launches) {
     PyObject *names = PyList_New(0), *arrays = PyList_New(0), *kernels = NULL;
     int result = -1;
     if (names && arrays && collect_kernels_and_arrays(k->fault, launches, names, arrays) == 0 &&
         (PyList_GET_SIZE(names) || /* launches of ufuncs are not in the list `launches` */
-         append_new(names, PyUnicode_FromString(k->kernel->name)) == 0))
+         append_new_item(names, PyUnicode_FromString(k->kernel->name)) == 0))
         kernels = PyList_AsTuple(names);
     if (kernels)
         result = call_hook(k, record, kernels, arrays);
@@ -219,7 +219,7 @@ static int report_graph(const nl_py_kernel *k, PyObject *record, PyObject *launc
     return result;
 }
 
-int nl_py_fault_check_graph(PyObject *kernels, PyObject *launches, CUstream stream) {
+int nl_py_fault_raise_recorded_by_graph(PyObject *kernels, PyObject *launches, CUstream stream) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(kernels); i++) {
         const nl_py_kernel *k = (nl_py_kernel *)PyList_GET_ITEM(kernels, i);
         if (is_kernel_listed_before(kernels, i))
@@ -227,7 +227,7 @@ int nl_py_fault_check_graph(PyObject *kernels, PyObject *launches, CUstream stre
         PyObject *record = pop_record(k, stream);
         if (!record && PyErr_Occurred())
             return -1;
-        int result = record ? report_graph(k, record, launches) : 0;
+        int result = record ? report_graph_fault(k, record, launches) : 0;
         Py_XDECREF(record);
         if (result < 0)
             return -1;

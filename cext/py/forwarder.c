@@ -12,8 +12,8 @@ typedef struct forwarder {
     PyObject *target; /* or NULL */
 } forwarder;
 
-static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
-                            PyObject *keywords) {
+static PyObject *forwarder_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
+                                      PyObject *keywords) {
     PyObject *target = ((forwarder *)self)->target;
     if (target)
         return PyObject_Vectorcall(target, args, nargsf, keywords);
@@ -30,7 +30,7 @@ static PyObject *forwarder_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
         type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
     forwarder *self = (forwarder *)type->tp_alloc(type, 0);
     if (self)
-        self->vectorcall = vectorcall;
+        self->vectorcall = forwarder_vectorcall;
     return (PyObject *)self;
 }
 
@@ -59,7 +59,7 @@ static int forwarder_clear(PyObject *self) {
 static void forwarder_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     forwarder_clear(self);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyMethodDef methods[] = {

@@ -11,7 +11,7 @@
  * device has so much memory. */
 #define MAX_BYTES ((int64_t)1 << 61)
 
-static int dimension_from(PyObject *obj, int64_t *value) {
+static int read_dimension(PyObject *obj, int64_t *value) {
     if (PyBool_Check(obj) || !PyIndex_Check(obj)) {
         PyErr_Format(PyExc_TypeError, "a shape must be an int or a sequence of ints, not %.80s",
                      Py_TYPE(obj)->tp_name);
@@ -73,7 +73,7 @@ PyObject *nl_py_geometry_tuple_at_most(PyObject *sequence, Py_ssize_t limit) {
 int nl_py_geometry_read_shape(PyObject *obj, nl_layout *layout) {
     if (is_number(obj)) {
         layout->ndim = 1;
-        return dimension_from(obj, &layout->shape[0]);
+        return read_dimension(obj, &layout->shape[0]);
     }
     if (PyUnicode_Check(obj) || PyBytes_Check(obj) || !PySequence_Check(obj)) {
         PyErr_Format(PyExc_TypeError, "a shape must be an int or a sequence of ints, not %.80s",
@@ -91,7 +91,7 @@ int nl_py_geometry_read_shape(PyObject *obj, nl_layout *layout) {
     }
     layout->ndim = (int)n;
     for (Py_ssize_t i = 0; i < n; i++)
-        if (dimension_from(PyTuple_GET_ITEM(items, i), &layout->shape[i]) < 0)
+        if (read_dimension(PyTuple_GET_ITEM(items, i), &layout->shape[i]) < 0)
             goto done;
     result = 0;
 done:
@@ -214,7 +214,7 @@ static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t count) {
     return -1;
 }
 
-static PyObject *strides_of(const nl_layout *layout) {
+static PyObject *tuple_of_strides(const nl_layout *layout) {
     return nl_py_geometry_tuple(layout->strides, layout->ndim);
 }
 
@@ -227,7 +227,7 @@ static PyObject *packed_strides(PyObject *Py_UNUSED(module), PyObject *const *ar
         nl_layout_set_f(&layout);
     else
         nl_layout_set_c(&layout);
-    return strides_of(&layout);
+    return tuple_of_strides(&layout);
 }
 
 static PyObject *strides_like(PyObject *Py_UNUSED(module), PyObject *const *args,
@@ -239,12 +239,12 @@ static PyObject *strides_like(PyObject *Py_UNUSED(module), PyObject *const *args
     if (nl_py_geometry_read_strides(args[1], &other, "strides") < 0)
         return NULL;
     nl_layout_set_like(&layout, other.strides);
-    return strides_of(&layout);
+    return tuple_of_strides(&layout);
 }
 
 /* Reads the strides of several arrays to `into`; rows[i] points to the strides of array i. */
-static int read_all_strides(PyObject *const *given, Py_ssize_t count, int ndim, int64_t *into,
-                            const int64_t **rows) {
+static int read_strides_of_arrays(PyObject *const *given, Py_ssize_t count, int ndim, int64_t *into,
+                                  const int64_t **rows) {
     nl_layout other = {.ndim = ndim};
     for (Py_ssize_t i = 0; i < count; i++, into += ndim) {
         if (nl_py_geometry_read_strides(given[i], &other, "strides") < 0)
@@ -255,7 +255,8 @@ static int read_all_strides(PyObject *const *given, Py_ssize_t count, int ndim, 
     return 0;
 }
 
-static PyObject *strides_as(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs) {
+static PyObject *strides_for_arrays_order(PyObject *Py_UNUSED(module), PyObject *const *args,
+                                          Py_ssize_t nargs) {
     enum { INLINE_ARRAYS = 8 };
     nl_layout layout;
     int64_t few[INLINE_ARRAYS * NL_MAX_DIMS], *strides = few;
@@ -272,9 +273,9 @@ static PyObject *strides_as(PyObject *Py_UNUSED(module), PyObject *const *args, 
     }
     if (!strides || !rows) {
         PyErr_NoMemory();
-    } else if (read_all_strides(args + 2, count, layout.ndim, strides, rows) == 0) {
+    } else if (read_strides_of_arrays(args + 2, count, layout.ndim, strides, rows) == 0) {
         nl_layout_set_like_several(&layout, rows, (int)count);
-        result = strides_of(&layout);
+        result = tuple_of_strides(&layout);
     }
     if (count > INLINE_ARRAYS) {
         PyMem_Free(strides);
@@ -297,7 +298,7 @@ static PyObject *broadcast_strides(PyObject *Py_UNUSED(module), PyObject *const 
     if (!nl_layout_broadcast(from.ndim - extra, from.shape + extra, from.strides + extra, to.ndim,
                              to.shape, to.strides))
         return Py_NewRef(Py_None);
-    return strides_of(&to);
+    return tuple_of_strides(&to);
 }
 
 static PyObject *reshaped_strides(PyObject *Py_UNUSED(module), PyObject *const *args,
@@ -312,7 +313,7 @@ static PyObject *reshaped_strides(PyObject *Py_UNUSED(module), PyObject *const *
                         "reshaped_strides(): the shapes must have the same number of elements");
         return NULL;
     }
-    return nl_layout_reshape(&from, &to) ? strides_of(&to) : Py_NewRef(Py_None);
+    return nl_layout_reshape(&from, &to) ? tuple_of_strides(&to) : Py_NewRef(Py_None);
 }
 
 static PyMethodDef functions[] = {
@@ -322,7 +323,7 @@ static PyMethodDef functions[] = {
     {"strides_like", (PyCFunction)(void (*)(void))strides_like, METH_FASTCALL,
      "strides_like(shape, strides, itemsize): "
      "returns the strides of a contiguous array that has the axis order of `strides`."},
-    {"strides_as", (PyCFunction)(void (*)(void))strides_as, METH_FASTCALL,
+    {"strides_as", (PyCFunction)(void (*)(void))strides_for_arrays_order, METH_FASTCALL,
      "strides_as(shape, itemsize, *strides): "
      "returns the strides of a contiguous array in the axis order of NumPy's iterator. "
      "strides: of the arrays over which the iterator runs (order K)."},

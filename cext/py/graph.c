@@ -68,7 +68,7 @@ static PyObject *graph_finish(PyObject *self, PyObject *Py_UNUSED(unused)) {
     }
     NL_UNLOCKED(result = nl_graph_end(g->graph, &err));
     Py_DECREF(self); /* the capture's reference */
-    return nl_py_none(result, &err);
+    return nl_py_none_or_raise(result, &err);
 }
 
 static PyObject *graph_abandon(PyObject *self, PyObject *Py_UNUSED(unused)) {
@@ -80,14 +80,14 @@ static PyObject *graph_abandon(PyObject *self, PyObject *Py_UNUSED(unused)) {
     Py_RETURN_NONE;
 }
 
-static int use_updated(nl_py_graph *g, CUstream stream, int blocking, nl_error *err) {
+static int use_updated_arrays(nl_py_graph *g, CUstream stream, int blocking, nl_error *err) {
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < PyList_GET_SIZE(g->launches); i++)
         result = nl_py_graphkernel_use(PyList_GET_ITEM(g->launches, i), stream, blocking, err);
     return result;
 }
 
-static int check_faults(nl_py_graph *g, CUstream stream) {
+static int raise_recorded_faults(nl_py_graph *g, CUstream stream) {
     PyObject *launches = PyList_New(0);
     int result = launches ? 0 : -1;
     for (Py_ssize_t i = 0; result == 0 && i < PyList_GET_SIZE(g->launches); i++) {
@@ -96,7 +96,7 @@ static int check_faults(nl_py_graph *g, CUstream stream) {
         Py_XDECREF(pair);
     }
     if (result == 0)
-        result = nl_py_fault_check_graph(g->hooked, launches, stream);
+        result = nl_py_fault_raise_recorded_by_graph(g->hooked, launches, stream);
     Py_XDECREF(launches);
     return result;
 }
@@ -104,7 +104,7 @@ static int check_faults(nl_py_graph *g, CUstream stream) {
 static PyObject *graph_launch(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                               PyObject *keywords) {
     nl_py_graph *g = (nl_py_graph *)self;
-    Py_ssize_t named = nl_py_named(keywords);
+    Py_ssize_t named = nl_py_count_keywords(keywords);
     CUstream stream;
     nl_error err;
     int blocking, result = 0;
@@ -113,10 +113,11 @@ static PyObject *graph_launch(PyObject *self, PyObject *const *args, Py_ssize_t 
         PyErr_SetString(PyExc_TypeError, "launch() takes one argument: launch(stream=0)");
         return NULL;
     }
-    if (nl_py_stream_from(g->state, nargs + named ? args[0] : NULL, &stream, &blocking) < 0)
+    if (nl_py_stream_from_argument(g->state, nargs + named ? args[0] : NULL, &stream, &blocking) <
+        0)
         return NULL;
     if (stream && nl_atomic_load(&g->graph->updated))
-        result = use_updated(g, stream, blocking, &err);
+        result = use_updated_arrays(g, stream, blocking, &err);
     if (result == 0 && nl_py_callbacks_pending()) {
         /* the queue may be full, and a callback that empties the queue may need the interpreter's
          * lock */
@@ -126,7 +127,7 @@ static PyObject *graph_launch(PyObject *self, PyObject *const *args, Py_ssize_t 
     }
     if (result < 0)
         return nl_py_raise(&err);
-    if (PyList_GET_SIZE(g->hooked) && check_faults(g, stream) < 0)
+    if (PyList_GET_SIZE(g->hooked) && raise_recorded_faults(g, stream) < 0)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -139,13 +140,13 @@ static PyObject *graph_upload(PyObject *self, PyObject *args, PyObject *kwargs) 
     nl_error err;
     int result;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:upload", names, &argument) ||
-        nl_py_stream_from(g->state, argument, &stream, NULL) < 0)
+        nl_py_stream_from_argument(g->state, argument, &stream, NULL) < 0)
         return NULL;
     NL_UNLOCKED(result = nl_graph_upload(g->graph, stream, &err));
-    return nl_py_none(result, &err);
+    return nl_py_none_or_raise(result, &err);
 }
 
-static PyObject *graph_launches(PyObject *self, void *Py_UNUSED(closure)) {
+static PyObject *graph_get_launches(PyObject *self, void *Py_UNUSED(closure)) {
     return PyList_AsTuple(((nl_py_graph *)self)->launches);
 }
 
@@ -170,7 +171,7 @@ static int graph_traverse(PyObject *self, visitproc visit, void *arg) {
 
 /* Waits for pending launches (nl_graph_wait_for_launches), then releases all objects. A wait is
  * needed for host arrays, which are not freed in stream order. */
-static void drop_all(nl_py_graph *g) {
+static void release_objects(nl_py_graph *g) {
     if (g->graph) {
         Py_BEGIN_ALLOW_THREADS;
         nl_graph_wait_for_launches(g->graph);
@@ -193,9 +194,9 @@ static void graph_dealloc(PyObject *self) {
     if (g->weakrefs)
         PyObject_ClearWeakRefs(self);
     PyErr_Fetch(&error_type, &error, &traceback);
-    drop_all(g);
+    release_objects(g);
     PyErr_Restore(error_type, error, traceback);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 /* ---- types ---- */
@@ -237,7 +238,7 @@ static PyMethodDef graph_methods[] = {
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef graph_getset[] = {
-    {"launches", graph_launches, NULL,
+    {"launches", graph_get_launches, NULL,
      "The captured launches of kernels, in order: a tuple of CapturedLaunch.", NULL},
     {"stream", graph_stream, NULL, "The stream that was captured.", NULL},
     {"is_capturing", graph_is_capturing, NULL, "True while the graph is being captured.", NULL},

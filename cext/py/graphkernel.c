@@ -1,7 +1,7 @@
 /* py/graphkernel: defines CapturedLaunch, a launch of a kernel in a graph.
  *
  * A CapturedLaunch keeps its kernel and arguments alive, including arrays of other libraries.
- * update() replaces the arguments after the driver has accepted the new arguments. */
+ * update_launch() replaces the arguments after the driver has accepted the new arguments. */
 #include "py/graphkernel.h"
 
 #include "base/mem.h"
@@ -16,7 +16,7 @@ typedef struct nl_py_graphkernel {
     PyObject *extra; /* list of the arrays made from the arguments, or NULL */
     CUgraphNode node;
     nl_launch shape;
-    /* set if update() has set `args`: then the graph does not own their buffers */
+    /* set if update_launch() has set `args`: then the graph does not own their buffers */
     int updated;
 } nl_py_graphkernel;
 
@@ -52,15 +52,15 @@ PyObject *nl_py_graphkernel_new(nl_py_state *state, nl_graph *graph, nl_py_kerne
 }
 
 /* Calls nl_py_devarray_use for the arrays in a tuple, and in nested tuples. */
-static int use_arrays(const nl_py_state *state, PyObject *tuple, CUstream stream, int blocking,
-                      nl_error *err) {
+static int order_arrays_with_stream(const nl_py_state *state, PyObject *tuple, CUstream stream,
+                                    int blocking, nl_error *err) {
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < PyTuple_GET_SIZE(tuple); i++) {
         PyObject *value = PyTuple_GET_ITEM(tuple, i);
         if (nl_py_devarray_check(state, value))
             result = nl_py_devarray_use((nl_py_array *)value, stream, blocking, err);
         else if (PyTuple_Check(value))
-            result = use_arrays(state, value, stream, blocking, err);
+            result = order_arrays_with_stream(state, value, stream, blocking, err);
     }
     return result;
 }
@@ -70,7 +70,7 @@ int nl_py_graphkernel_use(PyObject *self, CUstream stream, int blocking, nl_erro
     int result = 0;
     Py_BEGIN_CRITICAL_SECTION(c);
     if (c->updated)
-        result = use_arrays(c->state, c->args, stream, blocking, err);
+        result = order_arrays_with_stream(c->state, c->args, stream, blocking, err);
     Py_END_CRITICAL_SECTION();
     return result;
 }
@@ -112,13 +112,13 @@ static int set_values(nl_py_graphkernel *c, void **values) {
 
 /* Marks the buffers of the arguments as not movable for their lifetime, because the graph contains
  * their addresses. */
-static void fix_arrays(const nl_py_state *state, PyObject *tuple) {
+static void forbid_moves_of_arrays(const nl_py_state *state, PyObject *tuple) {
     for (Py_ssize_t i = 0; tuple != NULL && i < PyTuple_GET_SIZE(tuple); i++) {
         PyObject *value = PyTuple_GET_ITEM(tuple, i);
         if (nl_py_devarray_check(state, value))
             nl_buffer_forbid_move(((nl_py_array *)value)->buffer);
         else if (PyTuple_Check(value))
-            fix_arrays(state, value);
+            forbid_moves_of_arrays(state, value);
     }
 }
 
@@ -161,14 +161,14 @@ static int order_keywords(const nl_kernel *kernel, PyObject *const *args, Py_ssi
     return 0; /* the caller has checked the number of arguments, so each parameter has a value */
 }
 
-static PyObject *update(nl_py_graphkernel *c, PyObject *const *args, Py_ssize_t nargs);
+static PyObject *update_launch(nl_py_graphkernel *c, PyObject *const *args, Py_ssize_t nargs);
 
 static PyObject *captured_update(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                  PyObject *keywords) {
     nl_py_graphkernel *c = (nl_py_graphkernel *)self;
     const nl_kernel *kernel = c->kernel->kernel;
     int count = kernel->params.count;
-    Py_ssize_t given = nargs + nl_py_named(keywords);
+    Py_ssize_t given = nargs + nl_py_count_keywords(keywords);
     PyObject *result = NULL;
     nl_error err;
     if (given != count)
@@ -176,17 +176,17 @@ static PyObject *captured_update(PyObject *self, PyObject *const *args, Py_ssize
                             kernel->name, count, count == 1 ? "" : "s", given,
                             given == 1 ? "was" : "were");
     if (given == nargs)
-        return update(c, args, nargs);
+        return update_launch(c, args, nargs);
     PyObject **ordered = nl_mem_zalloc((size_t)count * sizeof *ordered, &err);
     if (!ordered)
         return nl_py_raise(&err);
     if (order_keywords(kernel, args, nargs, keywords, ordered) == 0)
-        result = update(c, ordered, count);
+        result = update_launch(c, ordered, count);
     nl_mem_free(ordered);
     return result;
 }
 
-static PyObject *update(nl_py_graphkernel *c, PyObject *const *args, Py_ssize_t nargs) {
+static PyObject *update_launch(nl_py_graphkernel *c, PyObject *const *args, Py_ssize_t nargs) {
     nl_kernel *kernel = c->kernel->kernel;
     const nl_params *params = &kernel->params;
     size_t pointers = ((size_t)params->count * sizeof(void *) + 15) / 16 * 16;
@@ -213,7 +213,7 @@ static PyObject *update(nl_py_graphkernel *c, PyObject *const *args, Py_ssize_t 
     int result = write_arguments(&call, args, (unsigned char *)values + pointers, values);
     PyObject *tuple = result == 0 ? pack_arguments(args, nargs) : NULL;
     PyObject *made = tuple ? nl_py_values_created_arrays(&read) : NULL;
-    fix_arrays(c->state, tuple);
+    forbid_moves_of_arrays(c->state, tuple);
     if (!tuple || PyErr_Occurred() || nl_py_kernel_check(c->kernel, call.epoch) < 0 ||
         set_values(c, values) < 0)
         result = -1;
@@ -279,7 +279,7 @@ static void captured_dealloc(PyObject *self) {
     Py_XDECREF(c->kernel);
     Py_XDECREF(c->args);
     Py_XDECREF(c->extra);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyMethodDef captured_methods[] = {

@@ -28,7 +28,7 @@ static int axis_error(const char *format, ...) {
 }
 
 /* Reads an axis as NumPy does: bool and float are rejected. */
-static int int_from(PyObject *obj, int *out) {
+static int read_axis_number(PyObject *obj, int *out) {
     int overflow;
     if (PyBool_Check(obj)) {
         PyErr_SetString(PyExc_TypeError, "the axis must be an integer");
@@ -43,9 +43,9 @@ static int int_from(PyObject *obj, int *out) {
     return 0;
 }
 
-static int axis_from(PyObject *obj, int ndim, int *out) {
+static int read_normalized_axis(PyObject *obj, int ndim, int *out) {
     int axis;
-    if (int_from(obj, &axis) < 0)
+    if (read_axis_number(obj, &axis) < 0)
         return -1;
     if (axis < -ndim || axis >= ndim)
         return axis_error("(ii)", axis, ndim);
@@ -54,7 +54,7 @@ static int axis_from(PyObject *obj, int ndim, int *out) {
 }
 
 /* Sets the axes of an operand: core dimension k is axis core[k]. */
-static int set_axes(nl_goperand *o, const int *core, int item) {
+static int set_operand_axes(nl_goperand *o, const int *core, int item) {
     uint64_t taken = 0;
     int own = o->array.ndim - o->core, n = 0;
     for (int k = 0; k < o->core; k++) {
@@ -72,7 +72,7 @@ static int set_axes(nl_goperand *o, const int *core, int item) {
     return 0;
 }
 
-static int read_item(nl_gloop *loop, int operand, PyObject *item) {
+static int read_axes_item(nl_gloop *loop, int operand, PyObject *item) {
     nl_goperand *o = &loop->operands[operand];
     const char *name = loop->core->name;
     int core[NL_MAX_DIMS], single;
@@ -82,13 +82,13 @@ static int read_item(nl_gloop *loop, int operand, PyObject *item) {
                               "but %zd dimensions are specified by axes tuple.",
                               name, operand, o->core, PyTuple_GET_SIZE(item));
         for (int k = 0; k < o->core; k++)
-            if (axis_from(PyTuple_GET_ITEM(item, k), o->array.ndim, &core[k]) < 0)
+            if (read_normalized_axis(PyTuple_GET_ITEM(item, k), o->array.ndim, &core[k]) < 0)
                 return -1;
     } else if (o->core == 1) {
-        if (axis_from(item, o->array.ndim, &core[0]) < 0)
+        if (read_normalized_axis(item, o->array.ndim, &core[0]) < 0)
             return -1;
     } else {
-        if (int_from(item, &single) < 0) {
+        if (read_axis_number(item, &single) < 0) {
             if (PyErr_ExceptionMatches(PyExc_TypeError))
                 PyErr_Format(PyExc_TypeError, "%s: axes item %d should be a tuple.", name, operand);
             return -1;
@@ -97,7 +97,7 @@ static int read_item(nl_gloop *loop, int operand, PyObject *item) {
                           "but the axes item is a single integer.",
                           name, operand, o->core);
     }
-    return set_axes(o, core, operand);
+    return set_operand_axes(o, core, operand);
 }
 
 static int read_axes(nl_gloop *loop, PyObject *axes) {
@@ -122,7 +122,7 @@ static int read_axes(nl_gloop *loop, PyObject *axes) {
         result = -1;
     }
     for (int i = 0; result == 0 && i < given; i++)
-        result = read_item(loop, i, PyTuple_GET_ITEM(items, i));
+        result = read_axes_item(loop, i, PyTuple_GET_ITEM(items, i));
     Py_DECREF(items);
     return result;
 }
@@ -157,7 +157,8 @@ static int read_axis(nl_gloop *loop, PyObject *axis) {
         nl_goperand *o = &loop->operands[i];
         if (o->core == 0)
             continue;
-        if (axis_from(axis, o->array.ndim, &core) < 0 || set_axes(o, &core, i) < 0)
+        if (read_normalized_axis(axis, o->array.ndim, &core) < 0 ||
+            set_operand_axes(o, &core, i) < 0)
             return -1;
     }
     return 0;

@@ -14,7 +14,7 @@
 #include "py/owner.h"
 #include "py/stream.h"
 
-static int raise_from(const nl_error *err) {
+static int raise_error(const nl_error *err) {
     nl_py_raise(err);
     return -1;
 }
@@ -23,11 +23,11 @@ static int raise_from(const nl_error *err) {
 
 /* Writes the cache key of a call for _choose. Returns the size of the key, or 0 if the call cannot
  * be cached. */
-static size_t choice_key(const nl_py_gucall *c, uint8_t *key) {
+static size_t write_choice_key(const nl_py_gucall *c, uint8_t *key) {
     size_t size = (size_t)c->count + 1;
     if (c->keywords.given[NL_PY_KEY_DTYPE] || c->keywords.given[NL_PY_KEY_SIGNATURE])
         return 0;
-    nl_py_key_open(key, size);
+    nl_py_key_clear_padding(key, size);
     for (int i = 0; i < c->count; i++) {
         const nl_py_operand *op = &c->operands[i];
         if (op->place != NL_PY_PLACE_NONE && op->dtype == NL_OPAQUE)
@@ -40,7 +40,7 @@ static size_t choice_key(const nl_py_gucall *c, uint8_t *key) {
     return size;
 }
 
-static int remember_choice(nl_py_gufunc *g, const uint8_t *key, size_t size, PyObject *chosen) {
+static int cache_choice(nl_py_gufunc *g, const uint8_t *key, size_t size, PyObject *chosen) {
     nl_py_overload *e = nl_py_overload_new(sizeof *e, key, size);
     if (!e)
         return -1;
@@ -51,7 +51,7 @@ static int remember_choice(nl_py_gufunc *g, const uint8_t *key, size_t size, PyO
     return -1;
 }
 
-static PyObject *types_of(const nl_py_gucall *c, int from, int to) {
+static PyObject *tuple_of_operand_dtypes(const nl_py_gucall *c, int from, int to) {
     PyObject *types = PyTuple_New(to - from);
     for (int i = from; types && i < to; i++) {
         const nl_py_operand *op = &c->operands[i];
@@ -65,18 +65,19 @@ static PyObject *types_of(const nl_py_gucall *c, int from, int to) {
     return types;
 }
 
-static PyObject *or_none(PyObject *obj) {
+static PyObject *object_or_none(PyObject *obj) {
     return obj ? obj : Py_None;
 }
 
 static PyObject *call_choose(const nl_py_gucall *c) {
-    PyObject *inputs = types_of(c, 0, c->nin), *outputs = types_of(c, c->nin, c->count);
+    PyObject *inputs = tuple_of_operand_dtypes(c, 0, c->nin),
+             *outputs = tuple_of_operand_dtypes(c, c->nin, c->count);
     PyObject *chosen = NULL;
     if (inputs && outputs)
-        chosen =
-            PyObject_CallMethod((PyObject *)c->g, "_choose", "OOOOO", inputs, outputs,
-                                c->keywords.casting, or_none(c->keywords.given[NL_PY_KEY_DTYPE]),
-                                or_none(c->keywords.given[NL_PY_KEY_SIGNATURE]));
+        chosen = PyObject_CallMethod((PyObject *)c->g, "_choose", "OOOOO", inputs, outputs,
+                                     c->keywords.casting,
+                                     object_or_none(c->keywords.given[NL_PY_KEY_DTYPE]),
+                                     object_or_none(c->keywords.given[NL_PY_KEY_SIGNATURE]));
     Py_XDECREF(inputs);
     Py_XDECREF(outputs);
     if (!chosen)
@@ -97,10 +98,10 @@ static PyObject *call_choose(const nl_py_gucall *c) {
 
 static int choose_kernel(nl_py_gucall *c) {
     uint8_t key[NL_PY_KEY_CAPACITY(NL_GU_MAX_OPERANDS + 1)];
-    size_t size = choice_key(c, key);
+    size_t size = write_choice_key(c, key);
     nl_py_overload *cached = size ? nl_py_overloads_find(&c->g->choices, NULL, key, size) : NULL;
     c->chosen = cached ? Py_NewRef(cached->code) : call_choose(c);
-    if (!c->chosen || (!cached && size && remember_choice(c->g, key, size, c->chosen) < 0))
+    if (!c->chosen || (!cached && size && cache_choice(c->g, key, size, c->chosen) < 0))
         return -1;
     c->dtypes = (const uint8_t *)PyBytes_AS_STRING(c->chosen);
     c->orders = PyBytes_AS_STRING(c->chosen) + c->count;
@@ -112,14 +113,14 @@ static int choose_kernel(nl_py_gucall *c) {
 static int run_kernel(nl_py_gucall *c) {
     nl_error err;
     if (nl_gloop_pack(&c->loop, &c->packed, &err) < 0)
-        return raise_from(&err);
+        return raise_error(&err);
     if (c->packed.count == 0)
         return 0;
     if (nl_py_guoperands_enter(c) < 0)
         return -1;
     if (nl_gloop_pack(&c->loop, &c->packed, &err) < 0 ||
         nl_device_bind(c->operation.device, &err) < 0)
-        return raise_from(&err);
+        return raise_error(&err);
     return nl_py_gukernel_launch(c) < 0
                ? -1
                : nl_py_operands_leave(&c->operation, c->operands, c->count);
@@ -127,7 +128,7 @@ static int run_kernel(nl_py_gucall *c) {
 
 /* Copies the result of a replaced operand to the caller's array. Returns a borrowed reference to
  * this array, or NULL with an exception. */
-static PyObject *return_replaced(nl_py_gucall *c, int i) {
+static PyObject *copy_back_replaced(nl_py_gucall *c, int i) {
     nl_py_operand *out = &c->outs[c->stands_in[i] - 1];
     PyObject *done = PyObject_CallMethod((PyObject *)c->g, "_copy_result", "OOO",
                                          out->place == NL_PY_PLACE_HOST ? out->given : out->array,
@@ -138,22 +139,22 @@ static PyObject *return_replaced(nl_py_gucall *c, int i) {
     return out->given;
 }
 
-static PyObject *result_of(nl_py_gucall *c, int i) {
+static PyObject *operand_result(nl_py_gucall *c, int i) {
     if (!c->stands_in[i])
         return nl_py_operand_result(&c->operands[i], !c->keywords.arrays);
-    return Py_XNewRef(return_replaced(c, i));
+    return Py_XNewRef(copy_back_replaced(c, i));
 }
 
 static PyObject *collect_results(nl_py_gucall *c) {
     int nout = c->count - c->nin;
     for (int i = 0; i < c->nin; i++)
-        if (nl_gcore_is_written(&c->g->core, i) && c->stands_in[i] && !return_replaced(c, i))
+        if (nl_gcore_is_written(&c->g->core, i) && c->stands_in[i] && !copy_back_replaced(c, i))
             return NULL;
     if (nout == 1)
-        return result_of(c, c->nin);
+        return operand_result(c, c->nin);
     PyObject *tuple = PyTuple_New(nout);
     for (int i = 0; tuple && i < nout; i++) {
-        PyObject *item = result_of(c, c->nin + i);
+        PyObject *item = operand_result(c, c->nin + i);
         if (item)
             PyTuple_SET_ITEM(tuple, i, item);
         else
@@ -171,7 +172,7 @@ static int open_call(nl_py_gucall *c, nl_py_gufunc *g, PyObject *const *args, Py
     c->count = g->core.nin + g->core.nout;
     c->read = c->replaced = c->on_device = 0;
     c->chosen = NULL;
-    nl_py_operation_init(o, g->state, g->name);
+    nl_py_operation_initialize(o, g->state, g->name);
     nl_py_keywords_init(g->state, &c->keywords);
     if (names && nl_py_keywords_read(g->state, g->name, names, args + nargs, 1u << NL_PY_KEY_WHERE,
                                      &c->keywords) < 0)
@@ -181,15 +182,15 @@ static int open_call(nl_py_gucall *c, nl_py_gufunc *g, PyObject *const *args, Py
         PyErr_SetString(PyExc_TypeError, "'subok' must be a boolean");
         return -1;
     }
-    if (nl_py_keywords_outs(g->name, g->core.nin, g->core.nout, args, nargs, &c->keywords, outs) <
-        0)
+    if (nl_py_keywords_read_outs(g->name, g->core.nin, g->core.nout, args, nargs, &c->keywords,
+                                 outs) < 0)
         return -1;
     o->device = nl_device_current(&err);
     o->epoch = nl_atomic_load(&nl_device_epoch);
     if (!o->device)
-        return raise_from(&err);
-    return nl_py_stream_from(g->state, c->keywords.given[NL_PY_KEY_STREAM], &o->stream,
-                             &o->blocking);
+        return raise_error(&err);
+    return nl_py_stream_from_argument(g->state, c->keywords.given[NL_PY_KEY_STREAM], &o->stream,
+                                      &o->blocking);
 }
 
 static void close_call(nl_py_gucall *c) {
@@ -197,7 +198,7 @@ static void close_call(nl_py_gucall *c) {
         nl_py_operand_clear(&c->operands[i]);
     for (int i = 0; i < c->replaced; i++)
         nl_py_operand_clear(&c->outs[i]);
-    nl_py_operands_done(&c->operation);
+    nl_py_operands_release_memory(&c->operation);
     Py_XDECREF(c->chosen);
     nl_mem_free(c);
 }
@@ -213,8 +214,8 @@ static PyObject *gufunc_vectorcall(PyObject *self, PyObject *const *args, size_t
     }
     if (nl_py_owners_call(g->state, gufunc_vectorcall, self, args, flags, names, &result))
         return result;
-    if (nl_py_override(g->state, self, g->core.nin, args, PyVectorcall_NARGS(flags), names,
-                       &result))
+    if (nl_py_override_try_handlers(g->state, self, g->core.nin, args, PyVectorcall_NARGS(flags),
+                                    names, &result))
         return result;
     nl_py_gucall *c = nl_mem_alloc(sizeof *c, &err);
     if (!c)
@@ -326,7 +327,7 @@ static PyObject *gufunc_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
 static int gufunc_traverse(PyObject *self, visitproc visit, void *arg) {
     nl_py_gufunc *g = (nl_py_gufunc *)self;
     Py_VISIT(Py_TYPE(self));
-    return nl_py_overloads_visit(&g->kernels, visit, arg);
+    return nl_py_overloads_traverse(&g->kernels, visit, arg);
 }
 
 static int gufunc_clear(PyObject *self) {
@@ -344,17 +345,17 @@ static void gufunc_dealloc(PyObject *self) {
     nl_py_gukernel_free(g);
     nl_mem_free(g->core.name);
     nl_mem_free(g->core.text);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
-static PyObject *get_staged(PyObject *self, void *Py_UNUSED(closure)) {
+static PyObject *gufunc_get_staged(PyObject *self, void *Py_UNUSED(closure)) {
     nl_py_staging staging = ((nl_py_gufunc *)self)->staging;
     if (staging == NL_PY_UNDECIDED)
         Py_RETURN_NONE;
     return PyBool_FromLong(staging == NL_PY_STAGED);
 }
 
-static int set_staged(PyObject *self, PyObject *value, void *Py_UNUSED(closure)) {
+static int gufunc_set_staged(PyObject *self, PyObject *value, void *Py_UNUSED(closure)) {
     if (value != Py_None && value != Py_True && value != Py_False) {
         PyErr_Format(PyExc_TypeError,
                      "%U.staged must be True, False, or None to measure which is faster",
@@ -375,7 +376,7 @@ static int set_staged(PyObject *self, PyObject *value, void *Py_UNUSED(closure))
 }
 
 static PyGetSetDef gufunc_getset[] = {
-    {"staged", get_staged, set_staged,
+    {"staged", gufunc_get_staged, gufunc_set_staged,
      "On GPUs, whether cores of up to 8 KB use shared memory. "
      "None, the default: the faster variant, as measured in the first calls. "
      "True and False select the variant.",

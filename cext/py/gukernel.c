@@ -39,7 +39,7 @@
 #define STAGED_SLACK 16 /* bytes per operand, for alignment */
 #define MAX_KEY (20 + NL_GU_MAX_OPERANDS * (4 + NL_GU_MAX_CORE))
 
-static int raise_from(const nl_error *err) {
+static int raise_error(const nl_error *err) {
     nl_py_raise(err);
     return -1;
 }
@@ -73,7 +73,7 @@ typedef struct kind {
 
 /* Returns whether a kernel that is specialized for the shapes of the core arrays can keep them in
  * registers. Fills the shapes, orders and alignments. */
-static int find_fixed(const nl_py_gucall *c, kind *k) {
+static int find_fixed_shapes(const nl_py_gucall *c, kind *k) {
     int64_t all = 0;
     if (c->g->block || c->packed.count < c->g->fixed_from)
         return 0;
@@ -111,7 +111,7 @@ static int find_fixed(const nl_py_gucall *c, kind *k) {
 
 /* Returns the bytes of an operand's core if it is contiguous in C or Fortran order and at most
  * STAGED_ALL bytes, else 0. */
-static int64_t dense_bytes(const nl_py_gucall *c, int i) {
+static int64_t dense_core_bytes(const nl_py_gucall *c, int i) {
     int64_t shape[NL_GU_MAX_CORE], strides[NL_GU_MAX_CORE];
     int64_t itemsize = (int64_t)nl_dtype_size((nl_dtype)c->dtypes[i]), size = itemsize;
     int n = c->g->core.ndim[i], is_c = 1, is_f = 1;
@@ -140,10 +140,11 @@ static int64_t staged_pitch(const nl_py_gucall *c, int i, int64_t bytes, int is_
 /* Stages the cores of the operands first to last - 1 that have at least `least` bytes, as long as
  * they fit in shared memory. Cores that overlap along the innermost loop dimension are not
  * staged. */
-static void stage_cores(const nl_py_gucall *c, int first, int last, int64_t least, kind *k) {
+static void stage_fitting_cores(const nl_py_gucall *c, int first, int last, int64_t least,
+                                kind *k) {
     for (int i = first; i < last; i++) {
         int64_t bytes, pitch;
-        if (c->operands[i].place == NL_PY_PLACE_VALUE || (bytes = dense_bytes(c, i)) < least ||
+        if (c->operands[i].place == NL_PY_PLACE_VALUE || (bytes = dense_core_bytes(c, i)) < least ||
             llabs(c->packed.strides[i][c->packed.dims - 1]) < bytes)
             continue;
         pitch = staged_pitch(c, i, bytes, k->is_long);
@@ -163,42 +164,42 @@ static void unstage_operands(kind *k) {
 
 /* Stages outputs first, because unstaged accesses to outputs in global memory cost more than
  * accesses to inputs. */
-static void stage_all(const nl_py_gucall *c, kind *k) {
-    stage_cores(c, c->nin, c->count, STAGED_OUTPUT, k);
-    stage_cores(c, 0, c->nin, k->staged ? STAGED_WITH_OUTPUT : STAGED_INPUT, k);
+static void stage_operands(const nl_py_gucall *c, kind *k) {
+    stage_fitting_cores(c, c->nin, c->count, STAGED_OUTPUT, k);
+    stage_fitting_cores(c, 0, c->nin, k->staged ? STAGED_WITH_OUTPUT : STAGED_INPUT, k);
 }
 
-static uint32_t bits_of(int64_t n) {
+static uint32_t bit_length(int64_t n) {
     return 64 - (uint32_t)__builtin_clzll((uint64_t)n);
 }
 
 /* Decides which cores are staged. */
-static void find_staged(const nl_py_gucall *c, kind *k) {
+static void choose_staged_cores(const nl_py_gucall *c, kind *k) {
     unstage_operands(k);
     if (c->g->block || c->packed.count < WARP || c->g->staging == NL_PY_PLAIN ||
         c->packed.count < c->g->staged_from / STAGED_ALL)
         return;
-    stage_all(c, k);
+    stage_operands(c, k);
     if (k->pitch > STAGED_SHORT) {
         unstage_operands(k);
         k->is_long = 1;
-        stage_all(c, k);
+        stage_operands(c, k);
     }
     if (!k->staged || k->pitch * c->packed.count < c->g->staged_from)
         unstage_operands(k);
     else
-        k->scale = bits_of(k->pitch) | bits_of(c->packed.count) << 8;
+        k->scale = bit_length(k->pitch) | bit_length(c->packed.count) << 8;
 }
 
-static void find_kind(const nl_py_gucall *c, kind *k) {
+static void find_kernel_kind(const nl_py_gucall *c, kind *k) {
     k->dims = nl_gloop_kernel_dims(c->packed.dims);
     k->wide = c->packed.wide;
     k->values = 0;
     for (int i = 0; i < c->nin; i++)
         if (c->operands[i].place == NL_PY_PLACE_VALUE)
             k->values |= 1u << i;
-    k->fixed = find_fixed(c, k);
-    find_staged(c, k);
+    k->fixed = find_fixed_shapes(c, k);
+    choose_staged_cores(c, k);
 }
 
 static size_t kernel_key(const nl_py_gucall *c, const kind *k, uint8_t *key) {
@@ -209,7 +210,7 @@ static size_t kernel_key(const nl_py_gucall *c, const kind *k, uint8_t *key) {
     uint8_t *at = key + size;
     for (int i = 0; k->fixed && i < c->count; i++)
         size += 2 + c->g->core.ndim[i];
-    nl_py_key_open(key, size);
+    nl_py_key_clear_padding(key, size);
     memcpy(key, head, sizeof head);
     memcpy(key + sizeof head, c->dtypes, types);
     for (int i = 0; k->fixed && i < c->count; i++) {
@@ -223,7 +224,7 @@ static size_t kernel_key(const nl_py_gucall *c, const kind *k, uint8_t *key) {
 
 /* Returns (shape, order, align) of each operand's core, or None if the kernel was compiled for
  * cores of any shape. */
-static PyObject *fixed_tuple(const nl_py_gucall *c, const kind *k) {
+static PyObject *tuple_of_fixed_cores(const nl_py_gucall *c, const kind *k) {
     if (!k->fixed)
         return Py_NewRef(Py_None);
     PyObject *all = PyTuple_New(c->count);
@@ -248,7 +249,7 @@ static PyObject *fixed_tuple(const nl_py_gucall *c, const kind *k) {
 }
 
 static PyObject *compile_kernel(nl_py_gucall *c, const kind *k) {
-    PyObject *fixed = fixed_tuple(c, k);
+    PyObject *fixed = tuple_of_fixed_cores(c, k);
     if (!fixed)
         return NULL;
     return PyObject_CallMethod(
@@ -299,7 +300,7 @@ static compiled *find_kernel(nl_py_gucall *c, const kind *k) {
     return made;
 }
 
-static int64_t blocks_of(int64_t count, int64_t each) {
+static int64_t divide_up(int64_t count, int64_t each) {
     return (count - 1) / each + 1;
 }
 
@@ -315,23 +316,24 @@ typedef struct division {
  * much shared memory, or if there would be too few blocks to occupy the device. Blocks smaller than
  * a warp are used only if there would be fewer blocks than multiprocessors: the threads of a warp
  * access memory that is not adjacent, so each additional thread increases the time of the warp. */
-static void divide_work(const nl_py_gucall *c, unsigned threads, const kind *k, division *d) {
+static void choose_launch_shape(const nl_py_gucall *c, unsigned threads, const kind *k,
+                                division *d) {
     int64_t count = c->packed.count, processors = c->operation.device->multiprocessors;
     int64_t pitch = k->pitch;
     d->lanes = k->is_long ? LONG_LANES : WARP;
     while (k->is_long && d->lanes > 1 &&
-           (pitch * d->lanes > LONG_WARP || blocks_of(count, d->lanes) < processors))
+           (pitch * d->lanes > LONG_WARP || divide_up(count, d->lanes) < processors))
         d->lanes--;
     while (!k->is_long && pitch * d->lanes > STAGED_WARP)
         d->lanes /= 2;
     while (threads > WARP && (pitch * d->lanes * (threads / WARP) > STAGED_BLOCK ||
-                              blocks_of(count, threads / WARP * d->lanes) < 4 * processors))
+                              divide_up(count, threads / WARP * d->lanes) < 4 * processors))
         threads /= 2;
-    while (pitch == 0 && threads > MIN_THREADS && blocks_of(count, threads) < processors)
+    while (pitch == 0 && threads > MIN_THREADS && divide_up(count, threads) < processors)
         threads /= 2;
     d->threads = threads;
     d->shared = pitch ? pitch * d->lanes * (threads / WARP) + STAGED_SLACK * c->count : 0;
-    d->blocks = blocks_of(count, pitch ? threads / WARP * d->lanes : threads);
+    d->blocks = divide_up(count, pitch ? threads / WARP * d->lanes : threads);
 }
 
 static int launch_kernel(nl_py_gucall *c, const compiled *made, const kind *of) {
@@ -348,7 +350,7 @@ static int launch_kernel(nl_py_gucall *c, const compiled *made, const kind *of) 
         return -1;
     }
     if (!c->g->block)
-        divide_work(c, made->threads, of, &d);
+        choose_launch_shape(c, made->threads, of, &d);
     else if (d.blocks > most)
         d.blocks = most;
     if (d.blocks > most) {
@@ -369,7 +371,7 @@ static int launch_kernel(nl_py_gucall *c, const compiled *made, const kind *of) 
         return -1;
     }
     if (nl_launch_check(&launch, c->operation.device, k->kernel->name, &err) < 0)
-        return raise_from(&err);
+        return raise_error(&err);
     return nl_py_kernel_run(k, &launch, values, c->operation.epoch);
 }
 
@@ -394,7 +396,7 @@ static int launch_staged(nl_py_gucall *c, compiled *staged, kind *k) {
 
 int nl_py_gukernel_launch(nl_py_gucall *c) {
     kind k;
-    find_kind(c, &k);
+    find_kernel_kind(c, &k);
     compiled *made = find_kernel(c, &k);
     if (made && made->is_staged)
         return launch_staged(c, made, &k);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "py/guaxes.h"
 
-static int raise_from(const nl_error *err) {
+static int raise_error(const nl_error *err) {
     nl_py_raise(err);
     return -1;
 }
@@ -19,10 +19,10 @@ int nl_py_guoperands_read(nl_py_gucall *c, PyObject *const *args, PyObject *cons
         PyObject *given = i < c->nin ? args[i] : outs[i - c->nin];
         c->read = i + 1;
         if (!given)
-            nl_py_operand_none(op);
+            nl_py_operand_set_missing(op);
         else if ((!nl_gcore_is_written(&c->g->core, i)
                       ? nl_py_operand_read(&c->operation, given, i, op)
-                  : i < c->nin ? nl_py_operand_read_written(&c->operation, given, i, op)
+                  : i < c->nin ? nl_py_operand_read_in_out(&c->operation, given, i, op)
                                : nl_py_operand_read_out(&c->operation, given, i, op)) < 0)
             return -1;
         c->on_device |= op->place == NL_PY_PLACE_DEVICE;
@@ -31,7 +31,7 @@ int nl_py_guoperands_read(nl_py_gucall *c, PyObject *const *args, PyObject *cons
 }
 
 /* Copies the geometry of an operand to the loop (core/gloop). */
-static void show_operand(nl_py_gucall *c, int i) {
+static void copy_geometry_to_loop(nl_py_gucall *c, int i) {
     const nl_py_operand *op = &c->operands[i];
     nl_goperand *o = &c->loop.operands[i];
     size_t size = (size_t)op->ndim * sizeof(int64_t);
@@ -52,21 +52,21 @@ int nl_py_guoperands_dimensions(nl_py_gucall *c) {
         return -1;
     }
     if (keepdims && nl_gloop_check_keepdims(&c->g->core, &err) < 0)
-        return raise_from(&err);
+        return raise_error(&err);
     if (nl_py_guaxes_check(&c->g->core, c->keywords.given[NL_PY_KEY_AXES],
                            c->keywords.given[NL_PY_KEY_AXIS]) < 0)
         return -1;
     c->loop.core = &c->g->core;
     c->loop.keepdims = keepdims == Py_True;
     for (int i = 0; i < c->count; i++)
-        show_operand(c, i);
+        copy_geometry_to_loop(c, i);
     if (nl_gloop_read_dimensions(&c->loop, &err) < 0)
-        return raise_from(&err);
+        return raise_error(&err);
     if (nl_py_guaxes_read(&c->loop, c->keywords.given[NL_PY_KEY_AXES],
                           c->keywords.given[NL_PY_KEY_AXIS]) < 0)
         return -1;
     if (nl_gloop_set_sizes(&c->loop, &err) < 0 || nl_gloop_broadcast(&c->loop, &err) < 0)
-        return raise_from(&err);
+        return raise_error(&err);
     return 0;
 }
 
@@ -79,7 +79,7 @@ PyObject *nl_py_guoperands_stream(const nl_py_gucall *c) {
  * the call. */
 static void keep_caller_array(nl_py_gucall *c, int i) {
     c->outs[c->replaced++] = c->operands[i]; /* moves the references */
-    nl_py_operand_none(&c->operands[i]);
+    nl_py_operand_set_missing(&c->operands[i]);
     c->stands_in[i] = c->replaced;
 }
 
@@ -100,7 +100,7 @@ static int replace_operand(nl_py_gucall *c, int i, PyObject *array) {
             nl_py_operand_clear(op);
         else
             keep_caller_array(c, i);
-        result = nl_py_operand_read_written(&c->operation, array, i, op);
+        result = nl_py_operand_read_in_out(&c->operation, array, i, op);
     }
     Py_DECREF(array); /* the operand holds its own reference */
     if (result < 0)
@@ -112,7 +112,7 @@ static int replace_operand(nl_py_gucall *c, int i, PyObject *array) {
         PyErr_Format(PyExc_RuntimeError, "%U: an operand came back changed", c->g->name);
         return -1;
     }
-    show_operand(c, i);
+    copy_geometry_to_loop(c, i);
     return 0;
 }
 
@@ -158,7 +158,7 @@ static int copy_has_dense_core(const nl_py_gucall *c, int i) {
     return 1;
 }
 
-static int fits_promise(const nl_py_gucall *c, int i) {
+static int has_promised_order(const nl_py_gucall *c, int i) {
     const nl_py_operand *op = &c->operands[i];
     if (c->orders[i] == 'A' || op->place == NL_PY_PLACE_VALUE)
         return 1;
@@ -167,7 +167,7 @@ static int fits_promise(const nl_py_gucall *c, int i) {
 }
 
 /* Returns the axes of the core array in the order of the signature, for the method _lay. */
-static PyObject *core_axes(const nl_py_gucall *c, int i) {
+static PyObject *core_axes_tuple(const nl_py_gucall *c, int i) {
     const nl_goperand *o = &c->loop.operands[i];
     PyObject *axes = PyTuple_New(o->core);
     for (int k = 0; axes && k < o->core; k++) {
@@ -182,7 +182,7 @@ static PyObject *core_axes(const nl_py_gucall *c, int i) {
 
 static PyObject *cast_operand(nl_py_gucall *c, int i, nl_dtype dtype) {
     const char *method = nl_gcore_is_written(&c->g->core, i) ? "_cast_to_write" : "_cast";
-    PyObject *descr = nl_py_hostarray_descr_of(dtype);
+    PyObject *descr = nl_py_hostarray_descr_of_dtype(dtype);
     PyObject *made =
         descr ? PyObject_CallMethod((PyObject *)c->g, method, "OOO", c->operands[i].array, descr,
                                     nl_py_guoperands_stream(c))
@@ -191,8 +191,8 @@ static PyObject *cast_operand(nl_py_gucall *c, int i, nl_dtype dtype) {
     return made;
 }
 
-static int lay_out_operand(nl_py_gucall *c, int i) {
-    PyObject *axes = core_axes(c, i), *laid = NULL;
+static int copy_to_core_order(nl_py_gucall *c, int i) {
+    PyObject *axes = core_axes_tuple(c, i), *laid = NULL;
     if (axes)
         laid =
             PyObject_CallMethod((PyObject *)c->g, "_copy_contiguous", "OOCO", c->operands[i].array,
@@ -210,26 +210,26 @@ int nl_py_guoperands_inputs(nl_py_gucall *c) {
         c->stands_in[i] = 0;
         if (op->dtype != dtype && replace_operand(c, i, cast_operand(c, i, dtype)) < 0)
             return -1;
-        if (!fits_promise(c, i) && lay_out_operand(c, i) < 0)
+        if (!has_promised_order(c, i) && copy_to_core_order(c, i) < 0)
             return -1;
         if (op->place == NL_PY_PLACE_DEVICE && !is_aligned(c, i, dtype)) {
             if (nl_gcore_is_written(&c->g->core, i)) {
                 if (replace_operand(c, i, cast_operand(c, i, dtype)) < 0 ||
-                    (!fits_promise(c, i) && lay_out_operand(c, i) < 0))
+                    (!has_promised_order(c, i) && copy_to_core_order(c, i) < 0))
                     return -1;
                 continue;
             }
-            if (nl_py_operand_separate(&c->operation, op) < 0)
+            if (nl_py_operand_copy_separate(&c->operation, op) < 0)
                 return -1;
-            show_operand(c, i);
-            if (!fits_promise(c, i) && lay_out_operand(c, i) < 0)
+            copy_geometry_to_loop(c, i);
+            if (!has_promised_order(c, i) && copy_to_core_order(c, i) < 0)
                 return -1;
         }
     }
     return 0;
 }
 
-static char order_of(const nl_py_gucall *c) {
+static char output_order(const nl_py_gucall *c) {
     int fortran = 1;
     if (c->keywords.order != 'A')
         return c->keywords.order;
@@ -246,10 +246,10 @@ static int make_output(nl_py_gucall *c, int i, int on_device) {
     nl_dtype dtype = (nl_dtype)c->dtypes[i];
     nl_error err;
     o->array.itemsize = (int64_t)nl_dtype_size(dtype);
-    if (nl_gloop_set_output_layout(&c->loop, i, order_of(c), c->orders[i] == 'F', &err) < 0)
-        return raise_from(&err);
-    return nl_py_operand_make(&c->operation, &c->operands[i], on_device, dtype, o->array.ndim,
-                              o->array.shape, o->array.strides);
+    if (nl_gloop_set_output_layout(&c->loop, i, output_order(c), c->orders[i] == 'F', &err) < 0)
+        return raise_error(&err);
+    return nl_py_operand_make_array(&c->operation, &c->operands[i], on_device, dtype, o->array.ndim,
+                                    o->array.shape, o->array.strides);
 }
 
 /* Allocates missing outputs, and replacements for outputs that the loop cannot write. */
@@ -259,7 +259,7 @@ int nl_py_guoperands_outputs(nl_py_gucall *c) {
         int device = c->on_device;
         c->stands_in[i] = 0;
         if (op->place != NL_PY_PLACE_NONE) {
-            if (op->dtype == c->dtypes[i] && fits_promise(c, i) &&
+            if (op->dtype == c->dtypes[i] && has_promised_order(c, i) &&
                 (op->place == NL_PY_PLACE_HOST || is_aligned(c, i, (nl_dtype)op->dtype)))
                 continue;
             device = op->place == NL_PY_PLACE_DEVICE;
@@ -271,7 +271,7 @@ int nl_py_guoperands_outputs(nl_py_gucall *c) {
     return 0;
 }
 
-static int refuse_shared(const nl_py_gucall *c, int i, int k) {
+static int raise_shared_memory(const nl_py_gucall *c, int i, int k) {
     PyErr_Format(PyExc_ValueError,
                  "%U(): operands %d and %d share memory, and the function writes both", c->g->name,
                  i + 1, k + 1);
@@ -292,11 +292,11 @@ static int separate_inputs(nl_py_gucall *c) {
                 out->place != NL_PY_PLACE_DEVICE || !nl_py_operands_overlap(in, out, no_core))
                 continue;
             if (nl_gcore_is_written(&c->g->core, i))
-                return refuse_shared(c, i, k);
-            if (nl_py_operand_separate(&c->operation, in) < 0)
+                return raise_shared_memory(c, i, k);
+            if (nl_py_operand_copy_separate(&c->operation, in) < 0)
                 return -1;
-            show_operand(c, i);
-            if (!fits_promise(c, i) && lay_out_operand(c, i) < 0)
+            copy_geometry_to_loop(c, i);
+            if (!has_promised_order(c, i) && copy_to_core_order(c, i) < 0)
                 return -1;
             break;
         }
@@ -320,10 +320,11 @@ int nl_py_guoperands_enter(nl_py_gucall *c) {
         c->slots[i][0] = op->address;
         c->slots[i][1] = 0;
         if (op->place == NL_PY_PLACE_VALUE &&
-            nl_py_operand_value(op, (nl_dtype)c->dtypes[i], c->keywords.is_unsafe, c->slots[i]) < 0)
+            nl_py_operand_write_scalar(op, (nl_dtype)c->dtypes[i], c->keywords.is_unsafe,
+                                       c->slots[i]) < 0)
             return -1;
         if (op->copied)
-            show_operand(c, i);
+            copy_geometry_to_loop(c, i);
     }
     return 0;
 }

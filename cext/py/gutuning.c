@@ -53,8 +53,8 @@ static nl_py_staging fastest_variant(const nl_py_gutuning *t) {
 }
 
 /* Chooses the variant of the next launch. */
-static nl_py_staging next_variant(nl_py_gutuning *t, nl_device *dev, CUstream stream,
-                                  int *is_measured) {
+static nl_py_staging choose_next_variant(nl_py_gutuning *t, nl_device *dev, CUstream stream,
+                                         int *is_measured) {
     nl_py_staging decision = NL_PY_UNDECIDED;
     int launch = t->launches;
     if (launch == ALL_LAUNCHES)
@@ -79,7 +79,7 @@ nl_py_staging nl_py_gutuning_begin(nl_py_gutuning *t, nl_device *dev, CUstream s
         return way;
     if (nl_atomic_swap(&t->busy, 1))
         return NL_PY_STAGED;
-    way = is_capturing(stream) ? NL_PY_STAGED : next_variant(t, dev, stream, is_measured);
+    way = is_capturing(stream) ? NL_PY_STAGED : choose_next_variant(t, dev, stream, is_measured);
     if (!*is_measured)
         nl_atomic_store(&t->busy, 0);
     return way;

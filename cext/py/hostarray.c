@@ -55,15 +55,15 @@ static int import_numpy(void) {
 
 /* ---- dtypes ---- */
 
-PyObject *nl_py_hostarray_descr(PyObject *specification) {
+PyObject *nl_py_hostarray_convert_descr(PyObject *specification) {
     PyArray_Descr *descr = NULL;
     if (PyArray_DescrConverter(specification, &descr) == NPY_FAIL)
         return NULL;
     return (PyObject *)descr;
 }
 
-PyObject *nl_py_hostarray_descr_of_new(PyObject *specification) {
-    PyArray_Descr *descr = (PyArray_Descr *)nl_py_hostarray_descr(specification);
+PyObject *nl_py_hostarray_descr_of_new_array(PyObject *specification) {
+    PyArray_Descr *descr = (PyArray_Descr *)nl_py_hostarray_convert_descr(specification);
     /* already a dtype object, for example that of another array */
     if (nl_py_hostarray_is_descr(specification))
         return (PyObject *)descr;
@@ -77,7 +77,7 @@ PyObject *nl_py_hostarray_descr_of_new(PyObject *specification) {
     return (PyObject *)sized;
 }
 
-PyObject *nl_py_hostarray_descr_of(nl_dtype dtype) {
+PyObject *nl_py_hostarray_descr_of_dtype(nl_dtype dtype) {
     static const int numbers[NL_DTYPE_COUNT] = {
         NPY_VOID,    NPY_BOOL,    NPY_INT8,    NPY_INT16,     NPY_INT32,
         NPY_INT64,   NPY_UINT8,   NPY_UINT16,  NPY_UINT32,    NPY_UINT64,
@@ -89,7 +89,7 @@ int nl_py_hostarray_is_descr(PyObject *obj) {
     return PyArray_DescrCheck(obj);
 }
 
-static nl_element_class classify_void(PyArray_Descr *d) {
+static nl_element_class classify_void_dtype(PyArray_Descr *d) {
     if (!PyDataType_HASFIELDS(d)) /* plain bytes have no byte order */
         return NL_ELEMENT_RECORD;
     PyObject *native = PyObject_GetAttrString((PyObject *)d, "isnative");
@@ -100,7 +100,7 @@ static nl_element_class classify_void(PyArray_Descr *d) {
     return truth == 0 ? NL_ELEMENT_SWAPPED : NL_ELEMENT_RECORD;
 }
 
-nl_element nl_py_hostarray_element(PyObject *descr) {
+nl_element nl_py_hostarray_element_of_descr(PyObject *descr) {
     PyArray_Descr *d = (PyArray_Descr *)descr;
     nl_element e = {NL_OPAQUE, NL_ELEMENT_OTHER, PyDataType_ELSIZE(d)};
     if (PyDataType_REFCHK(d) || (d->type_num >= NPY_NTYPES_LEGACY && d->type_num < NPY_USERDEF) ||
@@ -113,7 +113,7 @@ nl_element nl_py_hostarray_element(PyObject *descr) {
         return e;
     }
     if (d->kind == 'V') {
-        e.class = classify_void(d);
+        e.class = classify_void_dtype(d);
         return e;
     }
     int is_time = d->kind == 'M' || d->kind == 'm';
@@ -200,7 +200,7 @@ int nl_py_hostarray_read(PyObject *obj, nl_host_array *out) {
     out->array = obj;
     out->descr = (PyObject *)PyArray_DESCR(array);
     out->data = PyArray_BYTES(array);
-    out->element = nl_py_hostarray_element(out->descr);
+    out->element = nl_py_hostarray_element_of_descr(out->descr);
     out->writable = PyArray_ISWRITEABLE(array);
     out->layout.ndim = ndim;
     out->layout.itemsize = out->element.itemsize;
@@ -215,15 +215,15 @@ void nl_py_hostarray_lock(PyObject *array) {
     PyArray_CLEARFLAGS((PyArrayObject *)array, NPY_ARRAY_WRITEABLE);
 }
 
-int nl_py_hostarray_writable(PyObject *array) {
+int nl_py_hostarray_is_writable(PyObject *array) {
     return PyArray_ISWRITEABLE((PyArrayObject *)array);
 }
 
-PyObject *nl_py_hostarray_from(PyObject *obj) {
+PyObject *nl_py_hostarray_from_object(PyObject *obj) {
     return PyArray_FROM_O(obj);
 }
 
-PyObject *nl_py_hostarray_native(PyObject *array) {
+PyObject *nl_py_hostarray_to_native_order(PyObject *array) {
     PyArray_Descr *native = PyArray_DescrNewByteorder(PyArray_DESCR((PyArrayObject *)array), '=');
     return native ? PyArray_CastToType((PyArrayObject *)array, native, 0) : NULL;
 }
@@ -250,7 +250,7 @@ PyObject *nl_py_hostarray_new(PyObject *descr, const nl_layout *layout, void *da
     return array;
 }
 
-PyObject *nl_py_hostarray_root(PyObject *array) {
+PyObject *nl_py_hostarray_find_root(PyObject *array) {
     PyObject *root = PyArray_BASE((PyArrayObject *)array);
     for (;;) {
         PyObject *next = NULL;
@@ -264,7 +264,7 @@ PyObject *nl_py_hostarray_root(PyObject *array) {
     }
 }
 
-int nl_py_hostarray_assign(PyObject *to, PyObject *from) {
+int nl_py_hostarray_copy_into(PyObject *to, PyObject *from) {
     return PyArray_CopyInto((PyArrayObject *)to, (PyArrayObject *)from);
 }
 
@@ -340,7 +340,7 @@ int nl_py_hostarray_is_scalar_type(PyObject *obj) {
 static int is_datetime_scalar(PyObject *obj) {
     PyArrayObject *a = (PyArrayObject *)obj;
     return PyArray_Check(obj) && PyArray_NDIM(a) == 0 &&
-           nl_py_hostarray_element((PyObject *)PyArray_DESCR(a)).class == NL_ELEMENT_TIME;
+           nl_py_hostarray_element_of_descr((PyObject *)PyArray_DESCR(a)).class == NL_ELEMENT_TIME;
 }
 
 int nl_py_hostarray_time_read(PyObject *obj, void *bytes) {

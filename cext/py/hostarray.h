@@ -35,14 +35,14 @@ typedef struct nl_host_array {
 } nl_host_array;
 
 /* dtypes */
-PyObject *
-nl_py_hostarray_descr(PyObject *specification); /* numpy.dtype(specification): new reference */
+PyObject *nl_py_hostarray_convert_descr(
+    PyObject *specification); /* numpy.dtype(specification): new reference */
 /* Returns the dtype of a new array: as in NumPy, strings without a length have one character.
  * Returns a new reference. */
-PyObject *nl_py_hostarray_descr_of_new(PyObject *specification);
-PyObject *nl_py_hostarray_descr_of(nl_dtype dtype); /* new reference */
+PyObject *nl_py_hostarray_descr_of_new_array(PyObject *specification);
+PyObject *nl_py_hostarray_descr_of_dtype(nl_dtype dtype); /* new reference */
 int nl_py_hostarray_is_descr(PyObject *obj);
-nl_element nl_py_hostarray_element(PyObject *descr);
+nl_element nl_py_hostarray_element_of_descr(PyObject *descr);
 int nl_py_hostarray_same_dtype(PyObject *a, PyObject *b);
 /* Writes the name of a dtype for messages to `text`, with a terminating NUL. */
 const char *nl_py_hostarray_dtype_name(PyObject *descr, char *text, size_t size);
@@ -63,15 +63,15 @@ int nl_py_hostarray_read(PyObject *array, nl_host_array *out);
 PyObject *nl_py_hostarray_new(PyObject *descr, const nl_layout *layout, void *data, PyObject *base);
 /* Returns a borrowed reference to the object that owns an array's memory, found through all views;
  * returns NULL if the array itself owns the memory. */
-PyObject *nl_py_hostarray_root(PyObject *array);
-int nl_py_hostarray_writable(PyObject *array);
+PyObject *nl_py_hostarray_find_root(PyObject *array);
+int nl_py_hostarray_is_writable(PyObject *array);
 void nl_py_hostarray_lock(PyObject *array); /* makes it read-only */
 /* These functions return new references: to numpy.asarray(obj), and to a copy in this machine's
  * byte order. */
-PyObject *nl_py_hostarray_from(PyObject *obj);
-PyObject *nl_py_hostarray_native(PyObject *array);
+PyObject *nl_py_hostarray_from_object(PyObject *obj);
+PyObject *nl_py_hostarray_to_native_order(PyObject *array);
 /* to[...] = from */
-int nl_py_hostarray_assign(PyObject *to, PyObject *from);
+int nl_py_hostarray_copy_into(PyObject *to, PyObject *from);
 /* Returns the element of a 0-D array as a NumPy scalar, a new reference. */
 PyObject *nl_py_hostarray_item(PyObject *array);
 

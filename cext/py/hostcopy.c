@@ -62,17 +62,17 @@ static int grow_copies(nl_py_hostcopies *c) {
     return 0;
 }
 
-static nl_layout_view view_of(const nl_py_hostcopy *item) {
+static nl_layout_view view_of_host(const nl_py_hostcopy *item) {
     return nl_layout_at(&item->host, (uintptr_t)item->data);
 }
 
 /* Returns the index of an earlier item whose copy `item` can share, or -1. If the call writes to
  * one of these items, they share a copy only if c->shares is set. */
 static int find_shared_copy(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
-    nl_layout_view wanted = view_of(item);
+    nl_layout_view wanted = view_of_host(item);
     for (int i = 0; i < c->count; i++) {
         const nl_py_hostcopy *other = &c->items[i];
-        nl_layout_view view = view_of(other);
+        nl_layout_view view = view_of_host(other);
         if (other->same < 0 && nl_layout_same_elements(&view, &wanted) &&
             (c->shares || (other->mode | item->mode) == NL_PY_TRANSFER_IN))
             return i;
@@ -80,7 +80,7 @@ static int find_shared_copy(const nl_py_hostcopies *c, const nl_py_hostcopy *ite
     return -1;
 }
 
-nl_py_hostcopy *nl_py_hostcopy_next(nl_py_hostcopies *c) {
+nl_py_hostcopy *nl_py_hostcopy_reserve_item(nl_py_hostcopies *c) {
     if (c->count == 0)
         initialize_copies(c);
     if (c->count == c->capacity && grow_copies(c) < 0)
@@ -88,7 +88,7 @@ nl_py_hostcopy *nl_py_hostcopy_next(nl_py_hostcopies *c) {
     return &c->items[c->count];
 }
 
-void nl_py_hostcopy_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order) {
+void nl_py_hostcopy_add_item(nl_py_hostcopies *c, nl_py_hostcopy *item, char order) {
     nl_layout_copy(&item->device, &item->host);
     if (order == 'K')
         nl_layout_set_k_order(&item->device);
@@ -112,7 +112,7 @@ void nl_py_hostcopy_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order) {
 
 /* Returns whether two arrays overlap, as computed exactly by NumPy; if the computation takes too
  * long (numpy.exceptions.TooHardError), they are assumed to overlap. */
-static int really_overlap(PyObject *a, PyObject *b) {
+static int overlap_exactly(PyObject *a, PyObject *b) {
     PyObject *numpy = PyImport_ImportModule("numpy");
     PyObject *answer =
         numpy ? PyObject_CallMethod(numpy, "shares_memory", "OOi", a, b, 10000) : NULL;
@@ -127,11 +127,11 @@ static int really_overlap(PyObject *a, PyObject *b) {
 }
 
 static int ranges_overlap(const nl_py_hostcopy *a, const nl_py_hostcopy *b) {
-    nl_layout_view of_a = view_of(a), of_b = view_of(b);
+    nl_layout_view of_a = view_of_host(a), of_b = view_of_host(b);
     if (a->same >= 0 || b->same >= 0 || !((a->mode | b->mode) & NL_PY_TRANSFER_OUT) ||
         !nl_layout_may_overlap(&of_a, &of_b))
         return 0;
-    return really_overlap(a->array, b->array);
+    return overlap_exactly(a->array, b->array);
 }
 
 int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second) {
@@ -165,13 +165,13 @@ static int is_contiguous(const nl_layout *layout) {
 
 /* an item that shares the copy of another item has the other item's memory, so only the other item
  * is tested */
-void nl_py_hostcopy_defer(nl_py_hostcopies *c, nl_py_state *state) {
+void nl_py_hostcopy_defer_results(nl_py_hostcopies *c, nl_py_state *state) {
     int waits = 0;
-    nl_py_keep_collect();
+    nl_py_keep_drop_released();
     for (int i = 0; i < c->count; i++) {
         nl_py_hostcopy *item = &c->items[i];
         item->is_locked = is_contiguous(&item->host) &&
-                          !nl_py_hostmemory_is_result(state, item->array) &&
+                          !nl_py_hostmemory_owns_array(state, item->array) &&
                           nl_bounce_is_locked(item->data);
         waits |= !item->is_locked && is_copied(item, NL_PY_TRANSFER_OUT);
     }
@@ -227,7 +227,7 @@ static int assign_offsets(nl_py_hostcopies *c, int64_t capacity) {
     return all & assign_offsets_of_mode(c, NL_PY_TRANSFER_OUT, capacity);
 }
 
-static void do_without_block(nl_py_hostcopies *c) {
+static void exclude_items_from_block(nl_py_hostcopies *c) {
     c->used = 0;
     for (int i = 0; i < c->count; i++)
         c->items[i].offset = -1;
@@ -271,18 +271,18 @@ static int open_block(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err) {
     if (capacity == 0)
         return 0;
     if (!assign_offsets(c, capacity) && reads != NL_PY_READS_ANY)
-        do_without_block(c);
+        exclude_items_from_block(c);
     if (c->used == 0)
         return 0;
     lock_block(c);
     if (!c->block)
-        do_without_block(c);
+        exclude_items_from_block(c);
     else if (reads == NL_PY_READS_ANY)
         return allocate_device(c, c->used, &c->packed, &c->address, err);
     return 0;
 }
 
-static int get_memory(nl_py_hostcopies *c, nl_error *err) {
+static int allocate_device_copies(nl_py_hostcopies *c, nl_error *err) {
     for (int i = 0; i < c->count; i++) {
         nl_py_hostcopy *item = &c->items[i];
         if (item->same >= 0)
@@ -298,7 +298,7 @@ static int get_memory(nl_py_hostcopies *c, nl_error *err) {
 
 /* ---- in ---- */
 
-static int send_block(nl_py_hostcopies *c, nl_error *err) {
+static int copy_block_to_device(nl_py_hostcopies *c, nl_error *err) {
     for (int i = 0; i < c->count; i++) {
         nl_py_hostcopy *item = &c->items[i];
         if (item->offset >= 0 && is_copied(item, NL_PY_TRANSFER_IN))
@@ -312,14 +312,14 @@ static int send_block(nl_py_hostcopies *c, nl_error *err) {
 
 /* Returns whether the device copies directly from the array's page-locked memory, possibly after
  * the call has returned. */
-static int is_read_later(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
+static int is_page_locked_input(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
     return c->is_deferred && item->is_locked && is_copied(item, NL_PY_TRANSFER_IN);
 }
 
-static int send_locked(nl_py_hostcopies *c, nl_error *err) {
+static int copy_locked_to_device(nl_py_hostcopies *c, nl_error *err) {
     for (int i = 0; i < c->count; i++) {
         nl_py_hostcopy *item = &c->items[i];
-        if (!is_read_later(c, item))
+        if (!is_page_locked_input(c, item))
             continue;
         c->is_pending = 1;
         if (nl_transfer(c->device, NL_HOST_TO_DEVICE, item->address, &item->device,
@@ -329,17 +329,17 @@ static int send_locked(nl_py_hostcopies *c, nl_error *err) {
     return 0;
 }
 
-/* Returns whether send_separately must copy the item to the device: it is an input, but neither in
- * the block nor copied by send_locked. */
-static int is_sent_alone(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
-    return item->offset < 0 && is_copied(item, NL_PY_TRANSFER_IN) && !is_read_later(c, item);
+/* Returns whether copy_separately_to_device must copy the item to the device: it is an input, but
+ * neither in the block nor copied by copy_locked_to_device. */
+static int is_copied_separately(const nl_py_hostcopies *c, const nl_py_hostcopy *item) {
+    return item->offset < 0 && is_copied(item, NL_PY_TRANSFER_IN) && !is_page_locked_input(c, item);
 }
 
-static int send_separately(const nl_py_hostcopies *c, nl_error *err) {
+static int copy_separately_to_device(const nl_py_hostcopies *c, nl_error *err) {
     nl_upload on_stack[NL_PY_STACK_HOSTCOPIES], *uploads = on_stack;
     int n = 0;
     for (int i = 0; i < c->count; i++)
-        n += is_sent_alone(c, &c->items[i]);
+        n += is_copied_separately(c, &c->items[i]);
     if (n == 0)
         return 0;
     if (n > NL_PY_STACK_HOSTCOPIES)
@@ -349,7 +349,7 @@ static int send_separately(const nl_py_hostcopies *c, nl_error *err) {
     n = 0;
     for (int i = 0; i < c->count; i++) {
         const nl_py_hostcopy *item = &c->items[i];
-        if (is_sent_alone(c, item))
+        if (is_copied_separately(c, item))
             uploads[n++] = (nl_upload){item->address, &item->device, item->data, &item->host};
     }
     int status = nl_transfer_upload_arrays(c->device, uploads, n, c->stream, err);
@@ -360,9 +360,10 @@ static int send_separately(const nl_py_hostcopies *c, nl_error *err) {
 
 static int prepare_copies(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err) {
     if (nl_device_bind(c->device, err) < 0 || open_block(c, reads, err) < 0 ||
-        get_memory(c, err) < 0 || send_block(c, err) < 0 || send_locked(c, err) < 0)
+        allocate_device_copies(c, err) < 0 || copy_block_to_device(c, err) < 0 ||
+        copy_locked_to_device(c, err) < 0)
         return -1;
-    return send_separately(c, err);
+    return copy_separately_to_device(c, err);
 }
 
 int nl_py_hostcopy_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,
@@ -386,7 +387,7 @@ int nl_py_hostcopy_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, i
 
 /* Copies the block back if it has a copy in device memory, and waits for the stream. When the
  * function returns, the device does not use the block any more. */
-static int fetch_block(nl_py_hostcopies *c, nl_error *err) {
+static int copy_block_to_host(nl_py_hostcopies *c, nl_error *err) {
     int64_t size = c->used - c->out_begin;
     if (!c->block)
         return 0;
@@ -409,9 +410,9 @@ static void forget_buffer_users(nl_py_hostcopies *c) {
         nl_buffer_forget_users(c->packed);
 }
 
-static int fetch_results(nl_py_hostcopies *c, nl_error *err) {
+static int copy_results_to_host(nl_py_hostcopies *c, nl_error *err) {
     int waited = c->block != NULL;
-    if (nl_device_bind(c->device, err) < 0 || fetch_block(c, err) < 0)
+    if (nl_device_bind(c->device, err) < 0 || copy_block_to_host(c, err) < 0)
         return -1;
     for (int i = 0; i < c->count; i++) {
         nl_py_hostcopy *item = &c->items[i];
@@ -435,7 +436,7 @@ static int keep_arrays(nl_py_hostcopies *c, nl_error *err) {
     for (int i = 0; i < c->count; i++) {
         const nl_py_hostcopy *item = &c->items[i];
         if (item->is_locked && is_copied(item, NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT) &&
-            nl_py_keep(item->array, c->stream, err) < 0)
+            nl_py_keep_until_complete(item->array, c->stream, err) < 0)
             return -1;
     }
     c->is_pending = 0;
@@ -449,7 +450,7 @@ int nl_py_hostcopy_leave(nl_py_hostcopies *c) {
         return 0;
     if (is_copied_back(c)) {
         c->is_pending |= c->is_deferred;
-        NL_UNLOCKED(result = fetch_results(c, &err));
+        NL_UNLOCKED(result = copy_results_to_host(c, &err));
     }
     if (result == 0 && c->is_deferred)
         result = keep_arrays(c, &err);

@@ -29,7 +29,8 @@ typedef struct nl_py_hostcopy {
     nl_layout host;
     /* set by this file */
     int same; /* -an earlier item with the same elements, whose copy this item shares, or -1 */
-    /* whether the user's array is contiguous page-locked memory; set by nl_py_hostcopy_defer */
+    /* whether the user's array is contiguous page-locked memory; set by
+     * nl_py_hostcopy_defer_results */
     int is_locked;
     nl_layout device;    /* contiguous */
     int64_t size;        /* bytes on the device */
@@ -73,12 +74,12 @@ static inline void nl_py_hostcopy_init(nl_py_hostcopies *c, int shares) {
     c->shares = shares;
 }
 /* Returns the next free item, uninitialized. The caller fills the item and calls
- * nl_py_hostcopy_add; the pointer is valid until the next call of this function. Returns NULL with
- * an exception. */
-nl_py_hostcopy *nl_py_hostcopy_next(nl_py_hostcopies *c);
+ * nl_py_hostcopy_add_item; the pointer is valid until the next call of this function. Returns NULL
+ * with an exception. */
+nl_py_hostcopy *nl_py_hostcopy_reserve_item(nl_py_hostcopies *c);
 /* Adds the item. The device copy of the item is in C or Fortran order ('C', 'F'), or in the axis
  * order of the item's strides ('K'). */
-void nl_py_hostcopy_add(nl_py_hostcopies *c, nl_py_hostcopy *item, char order);
+void nl_py_hostcopy_add_item(nl_py_hostcopies *c, nl_py_hostcopy *item, char order);
 /* Searches for two arrays that overlap and of which the call writes at least one. Returns 1 and
  * sets *first and *second to their tags; returns 0 if there is no such pair; returns -1 with an
  * exception. */
@@ -86,7 +87,7 @@ int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second);
 /* Makes the call a deferred one, which returns before its copies are complete, if every array that
  * the call writes is in page-locked host memory. Requires that the caller waits for the stream.
  * Call this function before nl_py_hostcopy_enter, with the device bound. */
-void nl_py_hostcopy_defer(nl_py_hostcopies *c, nl_py_state *state);
+void nl_py_hostcopy_defer_results(nl_py_hostcopies *c, nl_py_state *state);
 /* Binds the device, allocates memory and starts the copies to the device, unless there are no
  * items. Afterwards the field `address` of each item is valid. 0, or -1 with an exception. */
 int nl_py_hostcopy_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,

@@ -61,14 +61,14 @@ typedef struct hostfunction {
 
 /* ---- messages ---- */
 
-static const char *name_of(const hostfunction *f) {
+static const char *function_name(const hostfunction *f) {
     const char *name = PyUnicode_AsUTF8(f->name);
     if (!name)
         PyErr_Clear();
     return name ? name : "function";
 }
 
-static PyObject *refuse_count(const hostfunction *f, Py_ssize_t given, Py_ssize_t wanted) {
+static PyObject *raise_argument_count(const hostfunction *f, Py_ssize_t given, Py_ssize_t wanted) {
     if (given > wanted || !f->parameters)
         return PyErr_Format(PyExc_TypeError,
                             "%U() takes %zd positional argument%s but %zd %s given", f->name,
@@ -97,7 +97,7 @@ static void entry_clear(entry *e) {
 }
 
 /* Returns the nl_host_function of this name in a HostModule, or NULL with an exception. */
-static const nl_host_function *function_in(PyObject *module, const char *symbol) {
+static const nl_host_function *find_host_function(PyObject *module, const char *symbol) {
     const nl_host_function *function = nl_py_hostmodule_find(module, symbol);
     if (function && (function->abi != NL_HOST_FUNCTION_ABI || function->count < 0 ||
                      function->count > NL_HOST_RESULTS)) {
@@ -126,13 +126,13 @@ static int fill_result(const entry *e, result *r, PyObject *item) {
     r->parameter = -1;
     if (!PyArg_ParseTuple(item, "Oip:_resolve", &dtype, &r->ndim, &r->writable))
         return -1;
-    r->descr = nl_py_hostarray_descr(dtype);
+    r->descr = nl_py_hostarray_convert_descr(dtype);
     return r->descr ? 0 : -1;
 }
 
 /* Fills the results from `returned`, which is None, or a pair of
  * (whether the results are a tuple, items). */
-static int fill_returned(entry *e, PyObject *returned) {
+static int fill_returned_results(entry *e, PyObject *returned) {
     PyObject *items;
     e->returns = -1;
     if (returned == Py_None)
@@ -162,7 +162,7 @@ static int fill_returned(entry *e, PyObject *returned) {
 }
 
 /* Fills an entry from the result of _resolve: (HostModule, name of its nl_host_function,
- * Parameter rows, and optionally the argument of fill_returned). */
+ * Parameter rows, and optionally the argument of fill_returned_results). */
 static int entry_fill(hostfunction *f, entry *e, PyObject *answer) {
     const char *symbol;
     PyObject *rows, *module, *returned = Py_None;
@@ -174,7 +174,7 @@ static int entry_fill(hostfunction *f, entry *e, PyObject *answer) {
     }
     if (!PyArg_ParseTuple(answer, "OsO|O:_resolve", &module, &symbol, &rows, &returned))
         return -1;
-    e->name = nl_mem_strdup(name_of(f), &err);
+    e->name = nl_mem_strdup(function_name(f), &err);
     if (!e->name) {
         nl_py_raise(&err);
         return -1;
@@ -182,7 +182,7 @@ static int entry_fill(hostfunction *f, entry *e, PyObject *answer) {
     PyObject *tuple = PySequence_Tuple(rows);
     int result = tuple ? nl_py_kernel_params(tuple, &e->params) : -1;
     Py_XDECREF(tuple);
-    e->function = result == 0 ? function_in(module, symbol) : NULL;
+    e->function = result == 0 ? find_host_function(module, symbol) : NULL;
     if (!e->function)
         return -1;
     if (e->function->block_size < e->params.size) {
@@ -190,7 +190,7 @@ static int entry_fill(hostfunction *f, entry *e, PyObject *answer) {
                      f->name);
         return -1;
     }
-    if (fill_returned(e, returned) < 0)
+    if (fill_returned_results(e, returned) < 0)
         return -1;
     for (int i = 0; i < e->params.count; i++) {
         nl_param_kind kind = e->params.items[i].kind;
@@ -201,7 +201,8 @@ static int entry_fill(hostfunction *f, entry *e, PyObject *answer) {
     return 0;
 }
 
-static entry *entry_from(hostfunction *f, PyObject *answer, const uint32_t *codes, size_t size) {
+static entry *new_entry_from_answer(hostfunction *f, PyObject *answer, const uint32_t *codes,
+                                    size_t size) {
     entry *e = nl_py_overload_new(sizeof *e, codes, size);
     if (!e)
         return NULL;
@@ -213,8 +214,8 @@ static entry *entry_from(hostfunction *f, PyObject *answer, const uint32_t *code
     return NULL;
 }
 
-static inline int code_of(nl_py_values *read, PyObject *value, uint32_t *code,
-                          const char **reason) {
+static inline int read_type_code(nl_py_values *read, PyObject *value, uint32_t *code,
+                                 const char **reason) {
     if (PyFloat_CheckExact(value)) {
         *code = NL_FLOAT64;
         return 1;
@@ -226,7 +227,7 @@ static inline int code_of(nl_py_values *read, PyObject *value, uint32_t *code,
         if (!overflow)
             return 1;
     }
-    return nl_py_typecode_of_host(read, value, code, reason);
+    return nl_py_typecode_of_host_value(read, value, code, reason);
 }
 
 static int read_codes(hostfunction *f, nl_py_values *read, PyObject *const *args, Py_ssize_t nargs,
@@ -234,7 +235,7 @@ static int read_codes(hostfunction *f, nl_py_values *read, PyObject *const *args
     char where[360];
     const char *reason;
     for (Py_ssize_t i = 0; i < nargs; i++) {
-        int found = code_of(read, args[i], &codes[i], &reason);
+        int found = read_type_code(read, args[i], &codes[i], &reason);
         if (found > 0)
             continue;
         if (found == 0) {
@@ -243,10 +244,11 @@ static int read_codes(hostfunction *f, nl_py_values *read, PyObject *const *args
                                  : NULL;
             const char *text = name ? PyUnicode_AsUTF8(name) : NULL;
             if (text)
-                PyOS_snprintf(where, sizeof where, "%.200s(): parameter %zd '%.100s'", name_of(f),
-                              i + 1, text);
+                PyOS_snprintf(where, sizeof where, "%.200s(): parameter %zd '%.100s'",
+                              function_name(f), i + 1, text);
             else
-                PyOS_snprintf(where, sizeof where, "%.200s(): parameter %zd", name_of(f), i + 1);
+                PyOS_snprintf(where, sizeof where, "%.200s(): parameter %zd", function_name(f),
+                              i + 1);
             nl_py_type_code_refuse(f->state, args[i], where, "function", reason);
         }
         return -1;
@@ -264,7 +266,7 @@ static entry *resolve_entry(hostfunction *f, const uint32_t *codes, size_t size,
     PyObject *answer =
         tuple ? PyObject_CallMethod((PyObject *)f, "_resolve", "OO", bytes, tuple) : NULL;
     if (answer)
-        e = entry_from(f, answer, codes, size);
+        e = new_entry_from_answer(f, answer, codes, size);
     Py_XDECREF(answer);
     Py_XDECREF(tuple);
     Py_XDECREF(bytes);
@@ -279,14 +281,14 @@ static entry *find_entry(hostfunction *f, nl_py_values *read, PyObject *const *a
     size_t size = f->typed ? 0 : (size_t)nargs * sizeof *codes;
     entry *e = nl_atomic_load_pointer(&f->last);
     if (f->parameters && PyTuple_GET_SIZE(f->parameters) != nargs) {
-        refuse_count(f, nargs, PyTuple_GET_SIZE(f->parameters));
+        raise_argument_count(f, nargs, PyTuple_GET_SIZE(f->parameters));
         return NULL;
     }
     if (nargs > INLINE_ARGS) {
         PyErr_Format(PyExc_TypeError, "%U(): more than %d arguments", f->name, INLINE_ARGS);
         return NULL;
     }
-    nl_py_key_open(codes, size);
+    nl_py_key_clear_padding(codes, size);
     if (!f->typed && read_codes(f, read, args, nargs, codes) < 0)
         return NULL;
     if (e && nl_py_overload_fits(&e->base, NULL, codes, size))
@@ -303,7 +305,7 @@ static entry *find_entry(hostfunction *f, nl_py_values *read, PyObject *const *a
 
 /* ---- results ---- */
 
-static PyObject *python_value(nl_dtype dtype, const void *bytes) {
+static PyObject *scalar_to_python(nl_dtype dtype, const void *bytes) {
     nl_scalar s;
     nl_scalar_load(&s, dtype, bytes);
     switch (s.kind) {
@@ -325,12 +327,12 @@ static PyObject *python_value(nl_dtype dtype, const void *bytes) {
 
 /* Reads the data pointer, shape and strides of a result that is a view; the compiled code has
  * stored them in `slot`. */
-static void view_read(const result *r, const unsigned char *slot, nl_layout *layout, char **data) {
+static void load_view(const result *r, const unsigned char *slot, nl_layout *layout, char **data) {
     int64_t values[1 + 2 * NL_HOST_SLOTS];
     memcpy(values, slot, (size_t)(1 + 2 * r->ndim) * sizeof *values);
     *data = (char *)(uintptr_t)values[0];
     layout->ndim = r->ndim;
-    layout->itemsize = nl_py_hostarray_element(r->descr).itemsize;
+    layout->itemsize = nl_py_hostarray_element_of_descr(r->descr).itemsize;
     memcpy(layout->shape, values + 1, (size_t)r->ndim * sizeof *values);
     memcpy(layout->strides, values + 1 + r->ndim, (size_t)r->ndim * sizeof *values);
 }
@@ -354,15 +356,16 @@ static int is_argument(const nl_param *p, const unsigned char *block, PyObject *
         memcmp(whole.strides, view->strides, (size_t)view->ndim * sizeof *view->strides) != 0)
         return 0;
     if (!nl_py_hostarray_is_array(arg))
-        return p->itemsize == view->itemsize && p->dtype == nl_py_hostarray_element(r->descr).dtype;
+        return p->itemsize == view->itemsize &&
+               p->dtype == nl_py_hostarray_element_of_descr(r->descr).dtype;
     return nl_py_hostarray_read(arg, &array) == 0 &&
            nl_py_hostarray_same_dtype(array.descr, r->descr);
 }
 
 /* Returns the index of the parameter whose memory contains all elements of a view, or -1. An empty
  * view is attributed to the first array. */
-static int owner_of(const entry *e, const unsigned char *block, const nl_layout *layout,
-                    const nl_layout_view *view) {
+static int find_owner_of_view(const entry *e, const unsigned char *block, const nl_layout *layout,
+                              const nl_layout_view *view) {
     nl_range part = nl_layout_range(view);
     int is_empty = nl_layout_count(layout) == 0, first = -1;
     for (int i = 0; i < e->params.total; i++) {
@@ -380,24 +383,24 @@ static int owner_of(const entry *e, const unsigned char *block, const nl_layout 
 }
 
 /* Returns a view as a NumPy array over the memory of an argument, or the argument itself. */
-static PyObject *view_of(const hostfunction *f, const entry *e, const result *r,
-                         const unsigned char *slot, const unsigned char *block,
-                         PyObject *const *args) {
+static PyObject *array_from_view(const hostfunction *f, const entry *e, const result *r,
+                                 const unsigned char *slot, const unsigned char *block,
+                                 PyObject *const *args) {
     nl_layout layout;
     char *data;
-    view_read(r, slot, &layout, &data);
+    load_view(r, slot, &layout, &data);
     nl_layout_view view = nl_layout_at(&layout, (uint64_t)(uintptr_t)data);
     for (int i = 0; i < e->params.count; i++)
         if (is_argument(&e->params.items[i], block, args[i], r, &view))
             return Py_NewRef(args[i]);
-    int owner = owner_of(e, block, &layout, &view);
+    int owner = find_owner_of_view(e, block, &layout, &view);
     if (owner < 0)
         return PyErr_Format(PyExc_TypeError,
                             "%U() returns an array that is not a part of its arguments: "
                             "return an argument, or a view of one",
                             f->name);
     int writable = r->writable && (!nl_py_hostarray_is_array(args[owner]) ||
-                                   nl_py_hostarray_writable(args[owner]));
+                                   nl_py_hostarray_is_writable(args[owner]));
     PyObject *array = nl_py_hostarray_new(r->descr, &layout, data, Py_NewRef(args[owner]));
     if (array && !writable)
         nl_py_hostarray_lock(array);
@@ -405,8 +408,9 @@ static PyObject *view_of(const hostfunction *f, const entry *e, const result *r,
 }
 
 /* Converts results to Python objects if some of them are arguments or views. */
-static PyObject *with_arrays(const hostfunction *f, const entry *e, const unsigned char *results,
-                             const unsigned char *block, PyObject *const *args) {
+static PyObject *results_with_arrays(const hostfunction *f, const entry *e,
+                                     const unsigned char *results, const unsigned char *block,
+                                     PyObject *const *args) {
     PyObject *tuple = e->returns_tuple ? PyTuple_New(e->returns) : NULL;
     if (e->returns_tuple && !tuple)
         return NULL;
@@ -416,11 +420,11 @@ static PyObject *with_arrays(const hostfunction *f, const entry *e, const unsign
         if (r->parameter >= 0) {
             item = Py_NewRef(args[r->parameter]);
         } else if (r->descr) {
-            item = view_of(f, e, r, results, block, args);
+            item = array_from_view(f, e, r, results, block, args);
             results += (1 + r->ndim) * NL_HOST_SLOT;
             value++;
         } else {
-            item = python_value((nl_dtype)e->function->dtypes[value++], results);
+            item = scalar_to_python((nl_dtype)e->function->dtypes[value++], results);
             results += NL_HOST_SLOT;
         }
         if (!tuple)
@@ -440,11 +444,12 @@ static PyObject *python_result(const nl_host_function *function, const unsigned 
             return Py_NewRef(Py_None);
         if (function->dtypes[0] == NL_FLOAT64)
             return PyFloat_FromDouble(*(const double *)results);
-        return python_value((nl_dtype)function->dtypes[0], results);
+        return scalar_to_python((nl_dtype)function->dtypes[0], results);
     }
     PyObject *tuple = PyTuple_New(function->count);
     for (int i = 0; tuple && i < function->count; i++) {
-        PyObject *item = python_value((nl_dtype)function->dtypes[i], results + i * NL_HOST_SLOT);
+        PyObject *item =
+            scalar_to_python((nl_dtype)function->dtypes[i], results + i * NL_HOST_SLOT);
         if (!item)
             Py_CLEAR(tuple);
         else
@@ -457,14 +462,14 @@ static PyObject *python_result(const nl_host_function *function, const unsigned 
 
 /* Writes the values of the parameters `first` to `first + count - 1` to the block: only arrays if
  * `arrays` is set, otherwise only other values. Items of tuples are handled like parameters. */
-static int write_some(nl_py_call *call, int first, int count, PyObject *const *values, int arrays,
-                      unsigned char *block) {
+static int write_parameters(nl_py_call *call, int first, int count, PyObject *const *values,
+                            int arrays, unsigned char *block) {
     for (int i = 0; i < count; i++) {
         const nl_param *p = &call->params->items[first + i];
         if (p->kind == NL_PARAM_TUPLE) {
             PyObject *items = nl_py_aggregate_items(call, first + i, values[i]);
-            int result = items ? write_some(call, p->first, p->parts, PySequence_Fast_ITEMS(items),
-                                            arrays, block)
+            int result = items ? write_parameters(call, p->first, p->parts,
+                                                  PySequence_Fast_ITEMS(items), arrays, block)
                                : -1;
             Py_XDECREF(items);
             if (result < 0)
@@ -492,7 +497,7 @@ static int write_arguments(const hostfunction *f, const entry *e, nl_py_values *
     call.may_visit = 0;
     call.values = read;
     for (int arrays = !e->has_others; arrays <= e->has_arrays; arrays++)
-        if (write_some(&call, 0, e->params.count, args, arrays, block) < 0)
+        if (write_parameters(&call, 0, e->params.count, args, arrays, block) < 0)
             return -1;
     return 0;
 }
@@ -523,18 +528,18 @@ static PyObject *run_entry(hostfunction *f, const entry *e, nl_py_values *read,
     if (__builtin_expect(status < 0, 0))
         return raise_fault(f);
     return e->returns < 0 ? python_result(e->function, results)
-                          : with_arrays(f, e, results, block, args);
+                          : results_with_arrays(f, e, results, block, args);
 }
 
-static PyObject *call_with(hostfunction *f, nl_py_values *read, PyObject *const *args,
-                           Py_ssize_t nargs) {
+static PyObject *call_with_read_values(hostfunction *f, nl_py_values *read, PyObject *const *args,
+                                       Py_ssize_t nargs) {
     _Alignas(16) unsigned char block[INLINE_BLOCK];
     nl_error err;
     const entry *e = find_entry(f, read, args, nargs);
     if (!e)
         return NULL;
     if (nargs != e->params.count)
-        return refuse_count(f, nargs, e->params.count);
+        return raise_argument_count(f, nargs, e->params.count);
     if (e->params.size <= INLINE_BLOCK)
         return run_entry(f, e, read, args, block);
     unsigned char *large = nl_mem_alloc(e->params.size + 16, &err);
@@ -548,13 +553,13 @@ static PyObject *call_with(hostfunction *f, nl_py_values *read, PyObject *const 
 static PyObject *call_positional(hostfunction *f, PyObject *const *args, Py_ssize_t nargs) {
     nl_py_values read; /* not zero-initialized, because the struct is large */
     nl_py_values_init(&read, f->state, NULL, NULL, 0);
-    PyObject *result = call_with(f, &read, args, nargs);
+    PyObject *result = call_with_read_values(f, &read, args, nargs);
     nl_py_values_clear(&read);
     return result;
 }
 
 /* Returns a borrowed reference to the default value of a parameter, or NULL if it has none. */
-static PyObject *default_of(const hostfunction *f, Py_ssize_t i) {
+static PyObject *default_argument(const hostfunction *f, Py_ssize_t i) {
     Py_ssize_t count = f->defaults ? PyTuple_GET_SIZE(f->defaults) : 0;
     i -= PyTuple_GET_SIZE(f->parameters) - count;
     return i < 0 ? NULL : PyTuple_GET_ITEM(f->defaults, i);
@@ -568,7 +573,7 @@ static PyObject *call_keywords(hostfunction *f, PyObject *const *args, Py_ssize_
     if (!f->parameters)
         return PyErr_Format(PyExc_TypeError, "%U() takes no keyword arguments", f->name);
     if (nargs > wanted || wanted > INLINE_ARGS)
-        return refuse_count(f, nargs, wanted);
+        return raise_argument_count(f, nargs, wanted);
     for (Py_ssize_t i = 0; i < nargs; i++)
         ordered[i] = args[i];
     for (Py_ssize_t k = 0; keywords && k < PyTuple_GET_SIZE(keywords); k++) {
@@ -586,7 +591,7 @@ static PyObject *call_keywords(hostfunction *f, PyObject *const *args, Py_ssize_
         given++;
     }
     for (Py_ssize_t i = 0; i < wanted; i++)
-        if (!ordered[i] && !(ordered[i] = default_of(f, i)))
+        if (!ordered[i] && !(ordered[i] = default_argument(f, i)))
             return PyErr_Format(PyExc_TypeError,
                                 "%U() missing required argument '%U' (it takes %zd, %zd given)",
                                 f->name, PyTuple_GET_ITEM(f->parameters, i), wanted, given);
@@ -660,7 +665,7 @@ static int hostfunction_traverse(PyObject *self, visitproc visit, void *arg) {
     hostfunction *f = (hostfunction *)self;
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(f->defaults);
-    return nl_py_overloads_visit(&f->overloads, visit, arg);
+    return nl_py_overloads_traverse(&f->overloads, visit, arg);
 }
 
 static void hostfunction_dealloc(PyObject *self) {
@@ -674,7 +679,7 @@ static void hostfunction_dealloc(PyObject *self) {
     Py_XDECREF(f->name);
     Py_XDECREF(f->parameters);
     Py_XDECREF(f->defaults);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyObject *hostfunction_resolve(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(args)) {
@@ -746,7 +751,7 @@ static PyObject *host_results(PyObject *Py_UNUSED(module), PyObject *args) {
     const char *symbol;
     if (!PyArg_ParseTuple(args, "Os:host_results", &image, &symbol))
         return NULL;
-    const nl_host_function *function = function_in(image, symbol);
+    const nl_host_function *function = find_host_function(image, symbol);
     if (!function)
         return NULL;
     PyObject *names = PyTuple_New(function->count);

@@ -49,12 +49,12 @@ static void hostmemory_dealloc(PyObject *self) {
     if (m->weakrefs)
         PyObject_ClearWeakRefs(self);
     release_block(m->block);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 /* Raises an exception if the driver allocated the memory and the device was reset later. Pages that
  * numbalite has mapped remain valid after a reset. */
-static int check_alive(const nl_host_block *b) {
+static int check_memory_survived_reset(const nl_host_block *b) {
     nl_error err;
     if (b->kind < NL_HOST_WRITE_COMBINED ||
         nl_device_check_generation(b->device, b->generation, &err) == 0)
@@ -65,7 +65,7 @@ static int check_alive(const nl_host_block *b) {
 
 static int hostmemory_getbuffer(PyObject *self, Py_buffer *view, int flags) {
     const nl_host_block *b = ((nl_py_hostmemory *)self)->block;
-    if (check_alive(b) < 0) {
+    if (check_memory_survived_reset(b) < 0) {
         view->obj = NULL;
         return -1;
     }
@@ -162,8 +162,8 @@ PyObject *nl_py_hostmemory_empty(nl_py_state *state, PyObject *descr, const nl_l
     return nl_py_hostarray_new(descr, layout, NULL, NULL);
 }
 
-int nl_py_hostmemory_is_result(nl_py_state *state, PyObject *array) {
-    PyObject *root = nl_py_hostarray_root(array);
+int nl_py_hostmemory_owns_array(nl_py_state *state, PyObject *array) {
+    PyObject *root = nl_py_hostarray_find_root(array);
     return root && Py_TYPE(root) == state->hostmemory_type &&
            ((nl_py_hostmemory *)root)->block->kind == NL_HOST_RESULT;
 }
@@ -176,10 +176,10 @@ static PyObject *host_empty(PyObject *module, PyObject *args) {
         return NULL;
     if (nl_py_geometry_read_shape(shape, &layout) < 0)
         return NULL;
-    PyObject *descr = nl_py_hostarray_descr(dtype);
+    PyObject *descr = nl_py_hostarray_convert_descr(dtype);
     if (!descr)
         return NULL;
-    layout.itemsize = nl_py_hostarray_element(descr).itemsize;
+    layout.itemsize = nl_py_hostarray_element_of_descr(descr).itemsize;
     if (nl_py_geometry_strides(&layout, *order) == 0)
         result = nl_py_hostmemory_empty(nl_py_state_of(module), descr, &layout);
     Py_DECREF(descr);
@@ -218,10 +218,10 @@ static PyObject *host_unregister(PyObject *Py_UNUSED(module), PyObject *args) {
     NL_UNLOCKED(result = nl_device_current(&err)
                              ? NL_CU(&err, MemHostUnregister, (void *)(uintptr_t)address)
                              : -1);
-    return nl_py_none(result, &err);
+    return nl_py_none_or_raise(result, &err);
 }
 
-static PyObject *prefetch(PyObject *module, PyObject *args) {
+static PyObject *prefetch_memory(PyObject *module, PyObject *args) {
     unsigned long long address;
     Py_ssize_t size;
     int device, result;
@@ -229,15 +229,15 @@ static PyObject *prefetch(PyObject *module, PyObject *args) {
     CUstream handle;
     nl_error err;
     if (!PyArg_ParseTuple(args, "KniO:prefetch", &address, &size, &device, &stream) ||
-        nl_py_stream_from(nl_py_state_of(module), stream, &handle, NULL) < 0)
+        nl_py_stream_from_argument(nl_py_state_of(module), stream, &handle, NULL) < 0)
         return NULL;
     NL_UNLOCKED(result = nl_device_current(&err)
                              ? NL_CU(&err, MemPrefetchAsync, address, (size_t)size, device, handle)
                              : -1);
-    return nl_py_none(result, &err);
+    return nl_py_none_or_raise(result, &err);
 }
 
-static PyObject *advise(PyObject *Py_UNUSED(module), PyObject *args) {
+static PyObject *advise_memory(PyObject *Py_UNUSED(module), PyObject *args) {
     unsigned long long address;
     Py_ssize_t size;
     int advice, device, result;
@@ -247,7 +247,7 @@ static PyObject *advise(PyObject *Py_UNUSED(module), PyObject *args) {
     NL_UNLOCKED(result = nl_device_current(&err)
                              ? NL_CU(&err, MemAdvise, address, (size_t)size, advice, device)
                              : -1);
-    return nl_py_none(result, &err);
+    return nl_py_none_or_raise(result, &err);
 }
 
 static PyMethodDef functions[] = {
@@ -260,10 +260,10 @@ static PyMethodDef functions[] = {
     {"host_register", host_register, METH_VARARGS,
      "host_register(address, nbytes, flags): page-locks memory, and returns its device address."},
     {"host_unregister", host_unregister, METH_VARARGS, "host_unregister(address)"},
-    {"prefetch", prefetch, METH_VARARGS,
+    {"prefetch", prefetch_memory, METH_VARARGS,
      "prefetch(address, nbytes, device, stream): "
      "moves managed memory to a device, or to the host if device is -1."},
-    {"advise", advise, METH_VARARGS, "advise(address, nbytes, advice, device)"},
+    {"advise", advise_memory, METH_VARARGS, "advise(address, nbytes, advice, device)"},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_hostmemory_exec(PyObject *module) {

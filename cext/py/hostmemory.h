@@ -20,6 +20,6 @@ PyObject *nl_py_hostmemory_empty(nl_py_state *state, PyObject *descr, const nl_l
 
 /* Returns whether the array's memory was allocated by nl_py_hostmemory_empty. Copies treat such
  * memory like pageable memory, even if it is page-locked. */
-int nl_py_hostmemory_is_result(nl_py_state *state, PyObject *array);
+int nl_py_hostmemory_owns_array(nl_py_state *state, PyObject *array);
 
 #endif

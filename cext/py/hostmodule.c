@@ -25,7 +25,7 @@ typedef struct code_search {
 } code_search;
 
 /* Callback of dl_iterate_phdr: finds the executable segment of the object loaded at `base`. */
-static int find_code(struct dl_phdr_info *info, size_t Py_UNUSED(size), void *argument) {
+static int find_code_segment(struct dl_phdr_info *info, size_t Py_UNUSED(size), void *argument) {
     code_search *search = argument;
     if (info->dlpi_addr != search->base)
         return 0;
@@ -39,7 +39,7 @@ static int find_code(struct dl_phdr_info *info, size_t Py_UNUSED(size), void *ar
     return 1;
 }
 
-static int load_object(hostmodule *self, const char *bytes, size_t size) {
+static int load_host_object(hostmodule *self, const char *bytes, size_t size) {
     self->library = nl_library_open(bytes, size);
     if (self->library == NULL) {
         const char *why = dlerror();
@@ -53,7 +53,7 @@ static int load_object(hostmodule *self, const char *bytes, size_t size) {
         return -1;
     }
     code_search search = {.base = (uintptr_t)info.dli_fbase};
-    dl_iterate_phdr(find_code, &search);
+    dl_iterate_phdr(find_code_segment, &search);
     if (search.low != search.high) {
         if (nl_hostloop_range_add((void *)search.low, (void *)search.high) < 0) {
             PyErr_NoMemory();
@@ -76,7 +76,7 @@ static PyObject *hostmodule_new(PyTypeObject *type, PyObject *args, PyObject *kw
         PyErr_SetString(PyExc_ImportError, "this is no image for the CPU");
         Py_CLEAR(self);
     }
-    if (self != NULL && load_object(self, data.buf, (size_t)data.len) < 0)
+    if (self != NULL && load_host_object(self, data.buf, (size_t)data.len) < 0)
         Py_CLEAR(self);
     PyBuffer_Release(&data);
     return (PyObject *)self;
@@ -87,7 +87,7 @@ static void hostmodule_dealloc(PyObject *object) {
     if (self->code != NULL)
         nl_hostloop_range_remove(self->code);
     nl_library_close(self->library);
-    nl_py_free(object);
+    nl_py_free_object(object);
 }
 
 static void *find_symbol(const hostmodule *self, const char *name) {

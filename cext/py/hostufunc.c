@@ -72,7 +72,7 @@ static void hostloops_dealloc(PyObject *object) {
         nl_mem_free(t);
     }
     nl_mutex_destroy(&self->lock);
-    nl_py_free(object);
+    nl_py_free_object(object);
 }
 
 static PyType_Slot slots[] = {
@@ -91,7 +91,7 @@ static PyType_Spec spec = {
 };
 
 /* Returns the HostLoops of a ufunc that this file created, or NULL for any other object. */
-static hostloops *loops_of(PyObject *module, PyObject *object) {
+static hostloops *hostloops_of_ufunc(PyObject *module, PyObject *object) {
     if (PyUFunc_API == NULL || !PyObject_TypeCheck(object, &PyUFunc_Type))
         return NULL;
     PyObject *owned = ((PyUFuncObject *)object)->obj;
@@ -171,8 +171,8 @@ static PyObject *make_ufunc(PyObject *module, PyObject *args) {
 }
 
 /* Writes the initial value of a reduction. */
-static int reduction_initial(PyArrayMethod_Context *context, npy_bool Py_UNUSED(empty),
-                             void *initial) {
+static int write_initial_value(PyArrayMethod_Context *context, npy_bool Py_UNUSED(empty),
+                               void *initial) {
     if (context->caller == NULL)
         return 0;
     PyObject *identity = PyObject_GetAttrString(context->caller, "identity");
@@ -189,7 +189,7 @@ static int reduction_initial(PyArrayMethod_Context *context, npy_bool Py_UNUSED(
 static int find_dtypes(const char *codes, Py_ssize_t count, PyArray_DTypeMeta **dtypes,
                        char *numbers) {
     for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *descr = nl_py_hostarray_descr_of((nl_dtype)codes[i]);
+        PyObject *descr = nl_py_hostarray_descr_of_dtype((nl_dtype)codes[i]);
         if (descr == NULL)
             return -1;
         numbers[i] = (char)((PyArray_Descr *)descr)->type_num;
@@ -210,8 +210,8 @@ static int check_codes(const char *codes, Py_ssize_t count, const PyUFuncObject 
 
 /* A loop of the legacy API that is never called, because each row of the table also has a loop of
  * the newer API. */
-static void absent_loop(char **Py_UNUSED(args), npy_intp const *Py_UNUSED(dimensions),
-                        npy_intp const *Py_UNUSED(strides), void *Py_UNUSED(data)) {}
+static void unused_legacy_loop(char **Py_UNUSED(args), npy_intp const *Py_UNUSED(dimensions),
+                               npy_intp const *Py_UNUSED(strides), void *Py_UNUSED(data)) {}
 
 /* Adds a row to the table of types that NumPy's type resolution and ufunc.types read. */
 static int extend_table(hostloops *loops, PyUFuncObject *ufunc, const char *numbers) {
@@ -228,7 +228,7 @@ static int extend_table(hostloops *loops, PyUFuncObject *ufunc, const char *numb
     memcpy(t->types + (rows - 1) * row, numbers, row);
     t->functions = (PyUFuncGenericFunction *)((char *)t + head);
     for (size_t i = 0; i < rows; i++)
-        t->functions[i] = absent_loop;
+        t->functions[i] = unused_legacy_loop;
     t->older = loops->table;
     loops->table = t;
     ufunc->types = t->types;
@@ -237,11 +237,11 @@ static int extend_table(hostloops *loops, PyUFuncObject *ufunc, const char *numb
     return 0;
 }
 
-static int add_spec(PyObject *ufunc, PyArray_DTypeMeta **dtypes, void *function) {
+static int add_loop_spec(PyObject *ufunc, PyArray_DTypeMeta **dtypes, void *function) {
     PyUFuncObject *u = (PyUFuncObject *)ufunc;
     PyType_Slot loop_slots[] = {
         {NPY_METH_strided_loop, function},
-        {NPY_METH_get_reduction_initial, (void *)(uintptr_t)reduction_initial},
+        {NPY_METH_get_reduction_initial, (void *)(uintptr_t)write_initial_value},
         {0, NULL},
     };
     NPY_ARRAYMETHOD_FLAGS flags = NPY_METH_NO_FLOATINGPOINT_ERRORS;
@@ -265,7 +265,7 @@ static PyObject *ufunc_add_loop(PyObject *module, PyObject *args) {
     Py_ssize_t count;
     if (!PyArg_ParseTuple(args, "Oy#Os:ufunc_add_loop", &ufunc, &codes, &count, &code, &name))
         return NULL;
-    hostloops *loops = loops_of(module, ufunc);
+    hostloops *loops = hostloops_of_ufunc(module, ufunc);
     if (loops == NULL)
         return PyErr_Format(PyExc_TypeError, "a ufunc of numbalite, not %R", ufunc);
     void *function = nl_py_hostmodule_find(code, name);
@@ -277,7 +277,7 @@ static PyObject *ufunc_add_loop(PyObject *module, PyObject *args) {
     if (status == 0)
         status = PyList_Append(loops->modules, code);
     if (status == 0)
-        status = add_spec(ufunc, dtypes, function);
+        status = add_loop_spec(ufunc, dtypes, function);
     for (Py_ssize_t i = 0; i < count; i++)
         Py_XDECREF(dtypes[i]);
     if (status == 0) {
@@ -294,7 +294,7 @@ static PyObject *ufunc_add_loop(PyObject *module, PyObject *args) {
 
 /* Returns a DType as an argument of the promoter's Python function: a dtype, or int, float or
  * complex for a weak scalar. */
-static PyObject *dtype_or_weak(const PyArray_DTypeMeta *dtype) {
+static PyObject *dtype_or_weak_type(const PyArray_DTypeMeta *dtype) {
     if (dtype == &PyArray_PyLongDType)
         return Py_NewRef((PyObject *)&PyLong_Type);
     if (dtype == &PyArray_PyFloatDType)
@@ -313,7 +313,7 @@ static PyObject *dtype_or_weak(const PyArray_DTypeMeta *dtype) {
 static PyObject *dtypes_tuple(PyArray_DTypeMeta *const dtypes[], int count) {
     PyObject *tuple = PyTuple_New(count);
     for (int i = 0; tuple != NULL && i < count; i++) {
-        PyObject *item = dtype_or_weak(dtypes[i]);
+        PyObject *item = dtype_or_weak_type(dtypes[i]);
         if (item == NULL)
             Py_CLEAR(tuple);
         else
@@ -357,7 +357,7 @@ static int promote_dtypes(PyObject *object, PyArray_DTypeMeta *const op_dtypes[]
 }
 
 static PyObject *ufunc_add_promoter(PyObject *module, PyObject *ufunc) {
-    if (loops_of(module, ufunc) == NULL)
+    if (hostloops_of_ufunc(module, ufunc) == NULL)
         return PyErr_Format(PyExc_TypeError, "a ufunc of numbalite, not %R", ufunc);
     int nargs = ((PyUFuncObject *)ufunc)->nargs, status = -1;
     PyObject *anything = PyTuple_New(nargs);
@@ -375,7 +375,7 @@ static PyObject *ufunc_add_promoter(PyObject *module, PyObject *ufunc) {
 }
 
 static PyObject *ufunc_owner(PyObject *module, PyObject *object) {
-    hostloops *loops = loops_of(module, object);
+    hostloops *loops = hostloops_of_ufunc(module, object);
     return Py_NewRef(loops != NULL && loops->owner != NULL ? loops->owner : Py_None);
 }
 

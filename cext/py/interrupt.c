@@ -22,13 +22,13 @@ static int is_possible(void) {
     return PyThread_get_thread_ident() == main_thread && Py_IsInitialized();
 }
 
-static int is_pending(void) {
+static int is_exception_pending(void) {
     return kept != NULL && PyThread_get_thread_ident() == main_thread;
 }
 
 /* A pending call of the interpreter, which raises the stored exception if the waiting call ignored
  * its error. */
-static int raise_stored(void *Py_UNUSED(data)) {
+static int raise_stored_exception(void *Py_UNUSED(data)) {
     return nl_py_interrupt_raise() ? -1 : 0;
 }
 
@@ -47,14 +47,14 @@ static int is_requested(void) {
         *report = '\0';
         Py_XDECREF(how);
         Py_XDECREF(where);
-        (void)Py_AddPendingCall(raise_stored, NULL);
+        (void)Py_AddPendingCall(raise_stored_exception, NULL);
     }
     PyErr_Restore(type, value, traceback);
     PyGILState_Release(gil);
     return interrupted;
 }
 
-static void report_stopped(const char *text) {
+static void report_stopped_kernel(const char *text) {
     if (!*report)
         snprintf(report, sizeof report, "%s", text);
 }
@@ -68,7 +68,7 @@ static int has_no_arguments(PyObject *exception) {
     return bare;
 }
 
-static void attach_text(PyObject *exception, PyObject *text) {
+static void attach_text_to_exception(PyObject *exception, PyObject *text) {
     if (has_no_arguments(exception)) {
         PyObject *args = PyTuple_Pack(1, text);
         if (args != NULL)
@@ -88,7 +88,7 @@ int nl_py_interrupt_raise(void) {
     PyObject *text =
         *report ? PyUnicode_DecodeUTF8(report, (Py_ssize_t)strlen(report), "replace") : NULL;
     if (text != NULL)
-        attach_text(exception, text);
+        attach_text_to_exception(exception, text);
     Py_XDECREF(text);
     PyErr_Clear();
     PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
@@ -98,8 +98,8 @@ int nl_py_interrupt_raise(void) {
 
 static const nl_interrupt how = {.is_possible = is_possible,
                                  .is_requested = is_requested,
-                                 .is_pending = is_pending,
-                                 .report = report_stopped};
+                                 .is_pending = is_exception_pending,
+                                 .report = report_stopped_kernel};
 
 int nl_py_interrupt_exec(PyObject *Py_UNUSED(module)) {
     PyObject *threading = PyImport_ImportModule("threading"), *thread = NULL, *ident = NULL;

@@ -14,7 +14,7 @@ typedef struct {
     PyObject_HEAD nl_ipc_memory *memory; /* NULL after close() */
 } py_ipc;
 
-static nl_ipc_memory *replace_memory(py_ipc *self) {
+static nl_ipc_memory *detach_memory(py_ipc *self) {
     nl_ipc_memory *memory;
     Py_BEGIN_CRITICAL_SECTION(self);
     memory = self->memory;
@@ -67,7 +67,7 @@ static PyObject *ipc_open(PyObject *type, PyObject *bytes) {
 static PyObject *ipc_close(PyObject *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int status = 0;
-    nl_ipc_memory *memory = replace_memory((py_ipc *)self);
+    nl_ipc_memory *memory = detach_memory((py_ipc *)self);
     if (memory == NULL)
         Py_RETURN_NONE;
     Py_BEGIN_ALLOW_THREADS;
@@ -76,18 +76,18 @@ static PyObject *ipc_close(PyObject *self, PyObject *Py_UNUSED(unused)) {
     else
         status = nl_ipc_close(memory, &err);
     Py_END_ALLOW_THREADS;
-    return nl_py_none(status, &err);
+    return nl_py_none_or_raise(status, &err);
 }
 
 static void ipc_dealloc(PyObject *self) {
-    nl_ipc_memory *memory = replace_memory((py_ipc *)self);
+    nl_ipc_memory *memory = detach_memory((py_ipc *)self);
     if (memory != NULL) {
         PyObject *kind, *value, *traceback;
         PyErr_Fetch(&kind, &value, &traceback);
         NL_UNLOCKED(nl_ipc_release(memory));
         PyErr_Restore(kind, value, traceback);
     }
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 /* The memory's address or size; 0 after close(). */
@@ -138,14 +138,14 @@ typedef struct moved {
     nl_buffer *old; /* the old buffer, or NULL; released together with the new buffer */
 } moved;
 
-static void release_moved(void *owner) {
+static void release_moved_memory(void *owner) {
     moved *m = owner;
     nl_ipc_release(m->memory);
     nl_buffer_release(m->old);
     nl_mem_free(m);
 }
 
-static int refuse_move(nl_error *err) {
+static int set_cannot_move_error(nl_error *err) {
     return nl_error_set(
         err, NL_ERR_RUNTIME,
         "this array's memory is from a pool, which the driver does not share with other processes, "
@@ -164,7 +164,7 @@ static int is_only_reference(const nl_py_array *a) {
 
 /* Copies the array's bytes to memory outside of pools, and returns that memory as a buffer. The
  * device must be idle. */
-static int copy_to_unshared(nl_buffer *old, nl_buffer **out, nl_error *err) {
+static int copy_to_unpooled_memory(nl_buffer *old, nl_buffer **out, nl_error *err) {
     moved *m = nl_mem_zalloc(sizeof *m, err);
     if (m == NULL)
         return -1;
@@ -174,9 +174,9 @@ static int copy_to_unshared(nl_buffer *old, nl_buffer **out, nl_error *err) {
     }
     if (NL_CU(err, MemcpyDtoD, m->memory->address, old->address, old->size) < 0 ||
         NL_CU(err, StreamSynchronize, NULL) < 0 ||
-        nl_buffer_wrap(old->device, m->memory->address, old->size, release_moved, m, out, err) <
-            0) {
-        release_moved(m);
+        nl_buffer_wrap(old->device, m->memory->address, old->size, release_moved_memory, m, out,
+                       err) < 0) {
+        release_moved_memory(m);
         return -1;
     }
     return 0;
@@ -190,17 +190,17 @@ static int move_to_shared_memory(nl_py_array *a, nl_error *err) {
     nl_buffer *old = a->buffer, *plain = NULL;
     int status;
     if (!is_only_reference(a))
-        return refuse_move(err);
+        return set_cannot_move_error(err);
     Py_BEGIN_ALLOW_THREADS;
     status = nl_device_synchronize(old->device, err);
     if (status == 0)
-        status = copy_to_unshared(old, &plain, err);
+        status = copy_to_unpooled_memory(old, &plain, err);
     Py_END_ALLOW_THREADS;
     if (status < 0)
         return -1;
     if (!is_only_reference(a)) {
         nl_py_devarray_buffer_release(plain);
-        return refuse_move(err);
+        return set_cannot_move_error(err);
     }
     a->address = plain->address + (a->address - old->address);
     a->buffer = plain;

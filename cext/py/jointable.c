@@ -9,7 +9,7 @@
 enum {
     MAX_WORD = 16,
     BLOCK_WORDS = 256 * 4, /* number of words that a thread block copies, as in
-                            * cuda_src/templates/join_table.cu */
+                            * cuda_src/templates/make_join_table.cu */
 };
 
 /* A row of the table, which describes one array of the result. `words` and `offset` are in words.
@@ -46,7 +46,7 @@ static int64_t row_bytes(const nl_py_array *a, const join *j) {
 
 /* Writes the table in bytes. Returns 1, or 0 if another code path must join the arrays; -1
  * with an exception. */
-static int fill_rows(const nl_py_state *state, PyObject *parts, join *j, entry *table) {
+static int fill_table_rows(const nl_py_state *state, PyObject *parts, join *j, entry *table) {
     Py_ssize_t count = PyList_GET_SIZE(parts);
     const nl_py_array *first = (const nl_py_array *)PyList_GET_ITEM(parts, 0);
     uint64_t bits = MAX_WORD;
@@ -95,7 +95,7 @@ static PyObject *shape_of_result(const nl_py_array *first, const join *j) {
     return shape;
 }
 
-static PyObject *join_table(PyObject *module, PyObject *args) {
+static PyObject *make_join_table(PyObject *module, PyObject *args) {
     const nl_py_state *state = nl_py_state_of(module);
     PyObject *parts, *bytes, *shape;
     join j = {.rows = 1};
@@ -115,7 +115,7 @@ static PyObject *join_table(PyObject *module, PyObject *args) {
     if (!bytes)
         return NULL;
     entry *table = (entry *)PyBytes_AS_STRING(bytes);
-    int filled = fill_rows(state, parts, &j, table);
+    int filled = fill_table_rows(state, parts, &j, table);
     if (filled == 1) {
         nl_py_trace_invalidate(); /* no trace: a replay would use the addresses in this table */
         assign_blocks(&j, table, count);
@@ -130,7 +130,7 @@ static PyObject *join_table(PyObject *module, PyObject *args) {
 }
 
 static PyMethodDef functions[] = {
-    {"join_table", join_table, METH_VARARGS,
+    {"join_table", make_join_table, METH_VARARGS,
      "join_table(parts, axis, stacks): "
      "plans the concatenation of device arrays along an axis, or a new axis if `stacks`. "
      "Returns (shape of the result, table, word size, rows, words of a row, blocks). "

@@ -15,7 +15,7 @@ typedef struct kept {
 
 static void *released;
 
-static int drop_released(void *Py_UNUSED(unused)) {
+static int drop_released_objects(void *Py_UNUSED(unused)) {
     kept *k = nl_atomic_swap_pointer(&released, NULL);
     while (k) {
         kept *next = k->next;
@@ -33,15 +33,15 @@ static void release_object(void *data) {
         ;
     if (Py_IsInitialized() && !Py_IsFinalizing())
         /* if the interpreter's queue is full, the next copy drops the references */
-        Py_AddPendingCall(drop_released, NULL);
+        Py_AddPendingCall(drop_released_objects, NULL);
 }
 
-void nl_py_keep_collect(void) {
+void nl_py_keep_drop_released(void) {
     if (nl_atomic_load_pointer(&released))
-        drop_released(NULL);
+        drop_released_objects(NULL);
 }
 
-int nl_py_keep(PyObject *object, CUstream stream, nl_error *err) {
+int nl_py_keep_until_complete(PyObject *object, CUstream stream, nl_error *err) {
     kept *k = nl_mem_alloc(sizeof *k, err);
     if (k) {
         k->object = Py_NewRef(object);

@@ -7,9 +7,9 @@
 
 /* Keeps a reference to `object` until the stream has executed all earlier work. Waits for the
  * stream if the host function cannot be launched. The caller must hold the interpreter's lock. */
-int nl_py_keep(PyObject *object, CUstream stream, nl_error *err);
+int nl_py_keep_until_complete(PyObject *object, CUstream stream, nl_error *err);
 /* Drops the objects whose streams are done. The interpreter also calls this function soon after a
  * stream is done. */
-void nl_py_keep_collect(void);
+void nl_py_keep_drop_released(void);
 
 #endif

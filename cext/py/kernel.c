@@ -66,7 +66,7 @@ static void module_dealloc(PyObject *self) {
         PyErr_Restore(error_type, error, traceback);
     }
     Py_XDECREF(m->kept);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static void release_module(void *owner) {
@@ -75,7 +75,8 @@ static void release_module(void *owner) {
 
 /* Computes the layout's strides, and the shape if it was not passed, for a variable of `size`
  * bytes. */
-static int fit_layout(nl_layout *layout, int has_shape, const char *lowered, size_t size) {
+static int compute_variable_layout(nl_layout *layout, int has_shape, const char *lowered,
+                                   size_t size) {
     if (!has_shape && layout->itemsize > 0)
         layout->shape[0] = (int64_t)size / layout->itemsize;
     if (nl_py_geometry_strides(layout, 'C') < 0)
@@ -116,10 +117,10 @@ static PyObject *module_variable(PyObject *self, PyObject *args, PyObject *kwarg
         layout = (nl_layout){.ndim = 1};
     else if (nl_py_geometry_read_shape(shape, &layout) < 0)
         return NULL;
-    parts.descr = nl_py_hostarray_descr(dtype);
+    parts.descr = nl_py_hostarray_convert_descr(dtype);
     if (!parts.descr)
         return NULL;
-    parts.element = nl_py_hostarray_element(parts.descr);
+    parts.element = nl_py_hostarray_element_of_descr(parts.descr);
     layout.itemsize = parts.element.itemsize;
     if (parts.element.class == NL_ELEMENT_OBJECT) {
         PyErr_Format(PyExc_TypeError, "dtype %R cannot be held in device memory", parts.descr);
@@ -129,7 +130,7 @@ static PyObject *module_variable(PyObject *self, PyObject *args, PyObject *kwarg
         nl_py_raise(&err);
         goto done;
     }
-    if (fit_layout(&layout, has_shape, lowered, size) < 0)
+    if (compute_variable_layout(&layout, has_shape, lowered, size) < 0)
         goto done;
     parts.buffer = wrap_variable(m->module, parts.address, size);
     if (!parts.buffer)
@@ -153,7 +154,7 @@ static PyObject *module_alive(PyObject *self, void *Py_UNUSED(closure)) {
 /* ---- descriptions of parameters ---- */
 
 /* Reads the items of a Parameter tuple, in the order of numbalite/types/describe.py. */
-static int parameter_from(PyObject *tuple, nl_param *p, PyObject **parts) {
+static int read_parameter(PyObject *tuple, nl_param *p, PyObject **parts) {
     static const char *const kinds[] = {"scalar", "pointer", "array", "struct", "tuple", "empty"};
     static const char orders[] = "ACF";
     const char *name, *kind, *ctype, *dtype, *layout;
@@ -203,39 +204,39 @@ static int parameter_from(PyObject *tuple, nl_param *p, PyObject **parts) {
 
 /* Sets the element type and the number of elements of a vector, from the parts of a pointer's
  * target. */
-static int vector_from(PyObject *parts, nl_param *p) {
+static int read_vector_type(PyObject *parts, nl_param *p) {
     nl_param part = {0};
     PyObject *ignored;
-    if (parameter_from(PyTuple_GET_ITEM(parts, 0), &part, &ignored) < 0)
+    if (read_parameter(PyTuple_GET_ITEM(parts, 0), &part, &ignored) < 0)
         return -1;
     p->lane = (uint8_t)(part.dtype == NL_OPAQUE ? NL_UINT16 : part.dtype); /* bfloat16: its bits */
     p->lanes = (uint8_t)(part.size == p->itemsize ? 0 : PyTuple_GET_SIZE(parts));
     return 0;
 }
 
-static Py_ssize_t count_rows(PyObject *rows) {
+static Py_ssize_t count_nested_rows(PyObject *rows) {
     Py_ssize_t n = PyTuple_GET_SIZE(rows);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(rows); i++) {
         PyObject *row = PyTuple_GET_ITEM(rows, i);
         if (PyTuple_Check(row) && PyTuple_GET_SIZE(row) == 12 &&
             PyTuple_Check(PyTuple_GET_ITEM(row, 11)))
-            n += count_rows(PyTuple_GET_ITEM(row, 11));
+            n += count_nested_rows(PyTuple_GET_ITEM(row, 11));
     }
     return n;
 }
 
 /* Fills the items from index `at` on with the given rows. *next is the index of the first free
  * item. */
-static int fill_items(nl_params *params, PyObject *rows, int at, int *next) {
+static int fill_parameter_items(nl_params *params, PyObject *rows, int at, int *next) {
     nl_error err;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(rows); i++) {
         nl_param description = {0};
         PyObject *parts;
-        if (parameter_from(PyTuple_GET_ITEM(rows, i), &description, &parts) < 0)
+        if (read_parameter(PyTuple_GET_ITEM(rows, i), &description, &parts) < 0)
             return -1;
         int count = parts ? (int)PyTuple_GET_SIZE(parts) : 0;
         if (count && description.kind == NL_PARAM_POINTER) {
-            if (vector_from(parts, &description) < 0)
+            if (read_vector_type(parts, &description) < 0)
                 return -1;
         } else if (count) {
             description.first = *next;
@@ -246,7 +247,7 @@ static int fill_items(nl_params *params, PyObject *rows, int at, int *next) {
             nl_py_raise(&err);
             return -1;
         }
-        if (description.parts && fill_items(params, parts, description.first, next) < 0)
+        if (description.parts && fill_parameter_items(params, parts, description.first, next) < 0)
             return -1;
     }
     return 0;
@@ -254,7 +255,7 @@ static int fill_items(nl_params *params, PyObject *rows, int at, int *next) {
 
 int nl_py_kernel_params(PyObject *tuples, nl_params *params) {
     nl_error err;
-    Py_ssize_t n = PyTuple_GET_SIZE(tuples), total = count_rows(tuples);
+    Py_ssize_t n = PyTuple_GET_SIZE(tuples), total = count_nested_rows(tuples);
     int next = (int)n;
     if (total > NL_PARAMS_MAX_BYTES) {
         PyErr_SetString(PyExc_ValueError, "too many parameters");
@@ -264,7 +265,7 @@ int nl_py_kernel_params(PyObject *tuples, nl_params *params) {
         nl_py_raise(&err);
         return -1;
     }
-    int result = fill_items(params, tuples, 0, &next);
+    int result = fill_parameter_items(params, tuples, 0, &next);
     if (result == 0 && nl_params_finish(params, &err) < 0) {
         nl_py_raise(&err);
         result = -1;
@@ -334,7 +335,7 @@ static void kernel_dealloc(PyObject *self) {
     Py_XDECREF(k->module);
     Py_XDECREF(k->parameters);
     Py_XDECREF(k->hook);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyObject *kernel_name(PyObject *self, void *Py_UNUSED(closure)) {
@@ -368,11 +369,11 @@ static PyObject *kernel_set_attribute(PyObject *self, PyObject *args) {
     int attribute, value;
     if (!PyArg_ParseTuple(args, "ii:set_attribute", &attribute, &value))
         return NULL;
-    return nl_py_none(
+    return nl_py_none_or_raise(
         nl_kernel_set_attribute(((nl_py_kernel *)self)->kernel, attribute, value, &err), &err);
 }
 
-static int check_shared(Py_ssize_t shared) {
+static int check_shared_size(Py_ssize_t shared) {
     if (shared >= 0)
         return 0;
     PyErr_SetString(PyExc_ValueError, "shared memory cannot be negative");
@@ -385,7 +386,7 @@ static PyObject *kernel_occupancy(PyObject *self, PyObject *args, PyObject *kwar
     int block, blocks;
     Py_ssize_t shared = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "i|n:occupancy", names, &block, &shared) ||
-        check_shared(shared) < 0)
+        check_shared_size(shared) < 0)
         return NULL;
     if (block < 1)
         return PyErr_Format(PyExc_ValueError, "a block must have at least 1 thread, not %d", block);
@@ -401,7 +402,7 @@ static PyObject *kernel_max_block_size(PyObject *self, PyObject *args, PyObject 
     int grid, block;
     Py_ssize_t shared = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|n:max_block_size", names, &shared) ||
-        check_shared(shared) < 0)
+        check_shared_size(shared) < 0)
         return NULL;
     if (nl_kernel_best_block(((nl_py_kernel *)self)->kernel, (size_t)shared, &grid, &block, &err) <
         0)
@@ -430,12 +431,12 @@ static int launch_kernel(nl_py_kernel *k, const nl_launch *shape, void **values)
 /* Launches during a capture: the kernel writes no fault record before its graph is launched. */
 static __attribute__((noinline)) int run_capturing(nl_py_kernel *k, const nl_launch *shape,
                                                    void **values) {
-    int kept = nl_py_capture_check_default(shape->stream, "a launch");
+    int kept = nl_py_capture_check_default_stream(shape->stream, "a launch");
     if (kept == 0)
         kept = nl_py_capture_keep_kernel(shape->stream, (PyObject *)k, k->hook != NULL);
     if (kept < 0 || launch_kernel(k, shape, values) < 0)
         return -1;
-    return k->hook && !kept ? nl_py_fault_check(k, shape->stream, values) : 0;
+    return k->hook && !kept ? nl_py_fault_raise_recorded(k, shape->stream, values) : 0;
 }
 
 int nl_py_kernel_refuse(const nl_py_kernel *k) {
@@ -454,7 +455,7 @@ int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values, uin
         return run_capturing(k, shape, values);
     if (launch_kernel(k, shape, values) < 0)
         return -1;
-    return k->hook ? nl_py_fault_check(k, shape->stream, values) : 0;
+    return k->hook ? nl_py_fault_raise_recorded(k, shape->stream, values) : 0;
 }
 
 /* ---- types ---- */

@@ -20,7 +20,7 @@ void nl_py_keywords_init(const nl_py_state *state, nl_py_keywords *k) {
     k->arrays = 0;
 }
 
-static int key_of(const nl_py_state *state, PyObject *name) {
+static int keyword_index(const nl_py_state *state, PyObject *name) {
     for (int i = 0; i < NL_PY_KEY_COUNT; i++)
         if (PyTuple_GET_ITEM(state->ufunc_keys, i) == name)
             return i;
@@ -72,7 +72,7 @@ int nl_py_keywords_read(const nl_py_state *state, PyObject *ufunc_name, PyObject
     Py_ssize_t n = PyTuple_GET_SIZE(names);
     for (Py_ssize_t i = 0; i < n; i++) {
         PyObject *name = PyTuple_GET_ITEM(names, i);
-        int key = key_of(state, name);
+        int key = keyword_index(state, name);
         if (key < 0 || refused >> key & 1) {
             PyErr_Format(PyExc_TypeError, "%U() got an unexpected keyword argument '%U'",
                          ufunc_name, name);
@@ -105,12 +105,12 @@ int nl_py_keywords_read(const nl_py_state *state, PyObject *ufunc_name, PyObject
     return 0;
 }
 
-static PyObject *unless_none(PyObject *obj) {
+static PyObject *null_if_none(PyObject *obj) {
     return obj == Py_None ? NULL : obj;
 }
 
-int nl_py_keywords_outs(PyObject *ufunc_name, int nin, int nout, PyObject *const *args,
-                        Py_ssize_t nargs, const nl_py_keywords *k, PyObject **outs) {
+int nl_py_keywords_read_outs(PyObject *ufunc_name, int nin, int nout, PyObject *const *args,
+                             Py_ssize_t nargs, const nl_py_keywords *k, PyObject **outs) {
     PyObject *out = k->given[NL_PY_KEY_OUT];
     if (nargs < nin || nargs > nin + nout) {
         if (nout == 0)
@@ -123,7 +123,7 @@ int nl_py_keywords_outs(PyObject *ufunc_name, int nin, int nout, PyObject *const
         return -1;
     }
     for (int i = 0; i < nout; i++)
-        outs[i] = nin + i < nargs ? unless_none(args[nin + i]) : NULL;
+        outs[i] = nin + i < nargs ? null_if_none(args[nin + i]) : NULL;
     if (!out)
         return 0;
     if (nargs > nin) {
@@ -145,7 +145,7 @@ int nl_py_keywords_outs(PyObject *ufunc_name, int nin, int nout, PyObject *const
         return -1;
     }
     for (int i = 0; i < nout; i++)
-        outs[i] = unless_none(PyTuple_GET_ITEM(out, i));
+        outs[i] = null_if_none(PyTuple_GET_ITEM(out, i));
     return 0;
 }
 

@@ -43,8 +43,8 @@ int nl_py_keywords_read(const nl_py_state *state, PyObject *ufunc_name, PyObject
                         PyObject *const *values, unsigned refused, nl_py_keywords *k);
 /* Reads the outputs of a call from the positional arguments after the inputs, and from out=. Fills
  * outs[nout] with borrowed objects, NULL for a missing output. 0, or -1 with an exception. */
-int nl_py_keywords_outs(PyObject *ufunc_name, int nin, int nout, PyObject *const *args,
-                        Py_ssize_t nargs, const nl_py_keywords *k, PyObject **outs);
+int nl_py_keywords_read_outs(PyObject *ufunc_name, int nin, int nout, PyObject *const *args,
+                             Py_ssize_t nargs, const nl_py_keywords *k, PyObject **outs);
 
 int nl_py_keywords_exec(PyObject *module);
 

@@ -52,8 +52,8 @@ static int warn_once(PyObject *hook, uint32_t *warned) {
 }
 
 /* Launches with host arrays: copies them to the device, launches, and copies them back. */
-static int run_with_hosts(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call,
-                          unsigned char *block, void **values) {
+static int launch_with_host_copies(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call,
+                                   unsigned char *block, void **values) {
     nl_error err;
     if (nl_py_argument_check_overlap(call) < 0)
         return -1;
@@ -64,7 +64,7 @@ static int run_with_hosts(nl_py_launcher *l, nl_py_kernel *k, nl_py_call *call,
         return -1;
     }
     if (l->stream && l->shape.stream)
-        nl_py_hostcopy_defer(&call->hosts, call->state);
+        nl_py_hostcopy_defer_results(&call->hosts, call->state);
     if (nl_py_hostcopy_enter(&call->hosts, call->device, l->shape.stream, l->blocking,
                              NL_PY_READS_ANY) < 0)
         return -1;
@@ -84,11 +84,11 @@ static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kern
                                                    nl_py_call *call, PyObject *const *args,
                                                    unsigned char *block, void **values) {
     if (call->hosts.count) {
-        if (nl_py_capture_check_waiting(l->shape.stream, "a launch with host arrays",
-                                        ", because it waits for its copies: "
-                                        "pass device arrays") < 0)
+        if (nl_py_capture_check_wait(l->shape.stream, "a launch with host arrays",
+                                     ", because it waits for its copies: "
+                                     "pass device arrays") < 0)
             return -1;
-        return run_with_hosts(l, k, call, block, values);
+        return launch_with_host_copies(l, k, call, block, values);
     }
     if (nl_py_kernel_run(k, &l->shape, values, call->epoch) < 0)
         return -1;
@@ -120,8 +120,8 @@ static __attribute__((noinline)) int wait_for_visit(const nl_py_call *call,
     return result;
 }
 
-static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
-                       PyObject *const *args, unsigned char *block, void **values) {
+static int launch_in_buffers(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
+                             PyObject *const *args, unsigned char *block, void **values) {
     nl_device *dev = read->device;
     const nl_params *params = &k->kernel->params;
     nl_error err;
@@ -152,7 +152,7 @@ static int launch_with(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
     if (__builtin_expect(call.visited != 0, 0) && wait_for_visit(&call, NULL) < 0)
         goto done;
     result = capturing          ? run_capturing(l, k, &call, args, block, values)
-             : call.hosts.count ? run_with_hosts(l, k, &call, block, values)
+             : call.hosts.count ? launch_with_host_copies(l, k, &call, block, values)
                                 : nl_py_kernel_run(k, &l->shape, values, call.epoch);
     if (__builtin_expect(call.visited != 0, 0) && result == 0)
         result = wait_for_visit(&call, &l->shape);
@@ -163,8 +163,8 @@ done:
 
 /* Launches a kernel with more, or larger, parameters than the buffers on the stack have space
  * for. */
-static int launch_large(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
-                        PyObject *const *args) {
+static int launch_in_heap_buffers(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
+                                  PyObject *const *args) {
     const nl_params *params = &k->kernel->params;
     nl_error err;
     size_t pointers = (size_t)params->count * sizeof(void *), gap = (16 - pointers % 16) % 16;
@@ -173,7 +173,8 @@ static int launch_large(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
         nl_py_raise(&err);
         return -1;
     }
-    int result = launch_with(l, k, read, args, (unsigned char *)values + pointers + gap, values);
+    int result =
+        launch_in_buffers(l, k, read, args, (unsigned char *)values + pointers + gap, values);
     nl_mem_free(values);
     return result;
 }
@@ -182,7 +183,7 @@ static int launch_large(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
 static inline nl_py_kernel *find_kernel(nl_py_launcher *l, nl_py_values *read,
                                         PyObject *const *args, Py_ssize_t nargs) {
     nl_py_overload *overload = nl_atomic_load_pointer(&l->last);
-    if (!overload || !nl_py_dispatcher_fits(l->dispatcher, overload, read, args, nargs)) {
+    if (!overload || !nl_py_dispatcher_overload_fits(l->dispatcher, overload, read, args, nargs)) {
         overload = nl_py_dispatcher_find(l->dispatcher, &l->shape, read, args, nargs);
         if (!overload)
             return NULL;
@@ -191,13 +192,13 @@ static inline nl_py_kernel *find_kernel(nl_py_launcher *l, nl_py_values *read,
     return nl_py_overload_kernel(overload);
 }
 
-static int launch_once(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
-                       PyObject *const *args, Py_ssize_t nargs) {
+static int launch_in_stack_buffers(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *read,
+                                   PyObject *const *args, Py_ssize_t nargs) {
     _Alignas(16) unsigned char block[INLINE_BLOCK];
     void *values[INLINE_ARGS];
     return k->kernel->params.size <= INLINE_BLOCK && nargs <= INLINE_ARGS
-               ? launch_with(l, k, read, args, block, values)
-               : launch_large(l, k, read, args);
+               ? launch_in_buffers(l, k, read, args, block, values)
+               : launch_in_heap_buffers(l, k, read, args);
 }
 
 /* Returns whether an argument may have an owner with a stream of its own. `read` contains the
@@ -208,7 +209,7 @@ static inline int may_have_owners(const nl_py_values *read, PyObject *const *arg
     for (Py_ssize_t i = 0; i < nargs; i++)
         if (__builtin_expect(nl_py_owner_is_possible(state, args[i]) ||
                                  !(nl_py_devarray_check_exact(state, args[i]) ||
-                                   nl_py_owner_is_excluded(state, args[i])),
+                                   nl_py_owner_is_plain_value(state, args[i])),
                              0))
             return 1;
     return 0;
@@ -222,11 +223,11 @@ static __attribute__((noinline)) int launch_for_owners(nl_py_launcher *l, nl_py_
     nl_py_launcher on = *l;
     int result = nl_py_owners_read(&owners, read->state, read->device, read, args, nargs);
     if (result == 0 && owners.count == 0) {
-        result = launch_once(l, k, read, args, nargs);
+        result = launch_in_stack_buffers(l, k, read, args, nargs);
     } else if (result == 0 && (result = nl_py_owners_enter(&owners)) == 0) {
         on.shape.stream = read->stream = owners.streams[0].handle;
         on.blocking = read->blocking = 0;
-        result = nl_py_owners_leave(&owners, launch_once(&on, k, read, args, nargs));
+        result = nl_py_owners_leave(&owners, launch_in_stack_buffers(&on, k, read, args, nargs));
     }
     nl_py_owners_clear(&owners);
     return result;
@@ -252,7 +253,7 @@ static PyObject *launch_kernel(nl_py_launcher *l, PyObject *const *args, Py_ssiz
     else if (k)
         result = !named && may_have_owners(&read, args, nargs)
                      ? launch_for_owners(l, k, &read, args, nargs)
-                     : launch_once(l, k, &read, args, nargs);
+                     : launch_in_stack_buffers(l, k, &read, args, nargs);
     nl_py_values_clear(&read);
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
@@ -262,7 +263,8 @@ static __attribute__((noinline)) PyObject *launch_on(PyObject *stream, nl_py_lau
                                                      PyObject *const *args, Py_ssize_t nargs,
                                                      const nl_dl_views *views) {
     nl_py_launcher other = *l;
-    if (nl_py_stream_from(l->dispatcher->state, stream, &other.shape.stream, &other.blocking) < 0)
+    if (nl_py_stream_from_argument(l->dispatcher->state, stream, &other.shape.stream,
+                                   &other.blocking) < 0)
         return NULL;
     PyObject *result = launch_kernel(&other, args, nargs, 1, views);
     nl_atomic_store_pointer(&l->last, other.last);
@@ -295,8 +297,8 @@ static __attribute__((noinline)) int call_back(nl_py_launcher *l, PyObject *cons
     return result;
 }
 
-static PyObject *launch_general(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs,
-                                const nl_dl_views *views) {
+static PyObject *launch_with_callbacks(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs,
+                                       const nl_dl_views *views) {
     if (__builtin_expect(l->callbacks != NULL, 0)) {
         if (call_back(l, args, nargs) < 0)
             return NULL;
@@ -311,14 +313,14 @@ int nl_py_launcher_launch(nl_py_dispatcher *d, const nl_launch *shape, int block
                           PyObject *stream, PyObject *const *args, Py_ssize_t nargs) {
     nl_py_launcher l = {.dispatcher = d, .stream = stream, .blocking = blocking};
     memcpy(&l.shape, shape, sizeof *shape); /* with padding: compared as bytes */
-    PyObject *done = launch_general(&l, args, nargs, NULL);
+    PyObject *done = launch_with_callbacks(&l, args, nargs, NULL);
     Py_XDECREF(done);
     return done ? 0 : -1;
 }
 
 /* ---- keywords and defaults ---- */
 
-static Py_ssize_t position_of(PyObject *names, PyObject *name) {
+static Py_ssize_t position_of_name(PyObject *names, PyObject *name) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
         PyObject *candidate = PyTuple_GET_ITEM(names, i);
         if (candidate == name || PyUnicode_Compare(candidate, name) == 0)
@@ -328,7 +330,7 @@ static Py_ssize_t position_of(PyObject *names, PyObject *name) {
 }
 
 /* Returns a borrowed reference to the default value of a parameter, or NULL if it has none. */
-static PyObject *default_of(const nl_py_dispatcher *d, Py_ssize_t i) {
+static PyObject *default_argument(const nl_py_dispatcher *d, Py_ssize_t i) {
     Py_ssize_t count = d->defaults ? PyTuple_GET_SIZE(d->defaults) : 0;
     i -= PyTuple_GET_SIZE(d->parameters) - count;
     return i < 0 ? NULL : PyTuple_GET_ITEM(d->defaults, i);
@@ -341,7 +343,7 @@ static int order_keywords(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t
     Py_ssize_t wanted = PyTuple_GET_SIZE(d->parameters), missing = 0;
     for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); i++) {
         PyObject *name = PyTuple_GET_ITEM(keywords, i);
-        Py_ssize_t at = position_of(d->parameters, name);
+        Py_ssize_t at = position_of_name(d->parameters, name);
         if (at < 0) {
             PyErr_Format(PyExc_TypeError, "%U() got an unexpected keyword argument '%U'", d->name,
                          name);
@@ -355,7 +357,7 @@ static int order_keywords(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t
         ordered[at] = args[nargs + i];
     }
     for (Py_ssize_t i = 0; i < wanted; i++)
-        missing += !ordered[i] && !(ordered[i] = default_of(d, i));
+        missing += !ordered[i] && !(ordered[i] = default_argument(d, i));
     if (missing)
         nl_py_dispatcher_refuse_count(d, NULL, ordered, wanted, wanted);
     return missing ? -1 : 0;
@@ -381,7 +383,7 @@ static PyObject *launch_with_keywords(nl_py_launcher *l, PyObject *const *args, 
     for (Py_ssize_t i = 0; i < wanted; i++)
         ordered[i] = i < nargs ? args[i] : NULL;
     if (order_keywords(d, args, nargs, keywords, ordered) == 0)
-        result = launch_general(l, ordered, wanted, NULL);
+        result = launch_with_callbacks(l, ordered, wanted, NULL);
     if (ordered != inline_ordered)
         nl_mem_free(ordered);
     return result;
@@ -390,7 +392,8 @@ static PyObject *launch_with_keywords(nl_py_launcher *l, PyObject *const *args, 
 /* ---- on the stream of a call ---- */
 
 /* _on(stream, *args): launches on a stream other than the launcher's. */
-static PyObject *launcher_on(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+static PyObject *launcher_launch_on_stream(PyObject *self, PyObject *const *args,
+                                           Py_ssize_t nargs) {
     if (nargs < 1) {
         PyErr_SetString(PyExc_TypeError, "_on() takes a stream, then the kernel's arguments");
         return NULL;
@@ -400,8 +403,8 @@ static PyObject *launcher_on(PyObject *self, PyObject *const *args, Py_ssize_t n
 
 /* Adds the launch to the trace, with the stream as an argument, because a replay may use another
  * bound stream. */
-static PyObject *record_in_order(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs,
-                                 PyObject *keywords) {
+static PyObject *record_launch_in_trace(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs,
+                                        PyObject *keywords) {
     PyObject *given[1 + INLINE_ARGS] = {l->stream}, *launcher, *on, *result = NULL;
     nl_launch shape = l->shape;
     if (nargs > INLINE_ARGS || keywords) {
@@ -420,7 +423,7 @@ static PyObject *record_in_order(nl_py_launcher *l, PyObject *const *args, Py_ss
 }
 
 /* Returns whether default values must replace missing arguments. */
-static int has_missing(const nl_py_launcher *l, Py_ssize_t nargs) {
+static int has_missing_arguments(const nl_py_launcher *l, Py_ssize_t nargs) {
     return l->dispatcher->defaults && nargs < PyTuple_GET_SIZE(l->dispatcher->parameters);
 }
 
@@ -429,20 +432,21 @@ static PyObject *launcher_vectorcall(PyObject *self, PyObject *const *args, size
     nl_py_launcher *l = (nl_py_launcher *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     if (nl_py_is_tracing() && l->stream)
-        return record_in_order(l, args, nargs, keywords);
+        return record_launch_in_trace(l, args, nargs, keywords);
     if (nl_py_is_tracing())
         return nl_py_trace_call(self, args, nargsf, keywords);
-    if ((keywords && PyTuple_GET_SIZE(keywords)) || has_missing(l, nargs))
+    if ((keywords && PyTuple_GET_SIZE(keywords)) || has_missing_arguments(l, nargs))
         return launch_with_keywords(l, args, nargs, keywords);
-    return launch_general(l, args, nargs, NULL);
+    return launch_with_callbacks(l, args, nargs, NULL);
 }
 
 PyObject *nl_py_launcher_call(const nl_py_state *state, PyObject *callable, PyObject *const *args,
                               Py_ssize_t nargs, const nl_dl_views *views) {
     nl_py_launcher *l = (nl_py_launcher *)callable;
-    if (!Py_IS_TYPE(callable, state->launcher_type) || nl_py_is_tracing() || has_missing(l, nargs))
+    if (!Py_IS_TYPE(callable, state->launcher_type) || nl_py_is_tracing() ||
+        has_missing_arguments(l, nargs))
         return PyObject_Vectorcall(callable, args, (size_t)nargs, NULL);
-    return launch_general(l, args, nargs, views);
+    return launch_with_callbacks(l, args, nargs, views);
 }
 
 /* ---- type ---- */
@@ -483,7 +487,7 @@ static void launcher_dealloc(PyObject *self) {
     Py_XDECREF(l->dispatcher);
     Py_XDECREF(l->stream);
     Py_XDECREF(l->callbacks);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyObject *launcher_grid(PyObject *self, void *Py_UNUSED(closure)) {
@@ -537,7 +541,7 @@ static PyObject *launcher_reduce(PyObject *self, PyObject *Py_UNUSED(ignored)) {
 
 static PyMethodDef launcher_methods[] = {
     {"__reduce__", launcher_reduce, METH_NOARGS, "The kernel and its configuration."},
-    {"_on", (PyCFunction)(void (*)(void))launcher_on, METH_FASTCALL,
+    {"_on", (PyCFunction)(void (*)(void))launcher_launch_on_stream, METH_FASTCALL,
      "_on(stream, *args): launches on a stream other than the launcher's."},
     {NULL, NULL, 0, NULL}};
 

@@ -35,7 +35,7 @@ void nl_py_launches_clear(nl_py_launches *l) {
 /* ---- launches ---- */
 
 /* Returns a kernel argument for an array; the kernel uses only the address of the first element. */
-static PyObject *first_of(PyObject *obj) {
+static PyObject *first_element_argument(PyObject *obj) {
     nl_py_array *a = (nl_py_array *)obj;
     nl_layout layout = {.ndim = 0, .itemsize = a->itemsize};
     return a->flags & NL_PY_ARRAY_C ? Py_NewRef(obj) : nl_py_devarray_view(a, a->address, &layout);
@@ -60,14 +60,14 @@ static int launch_step(nl_py_state *state, const nl_py_step *s, PyObject *const 
                                  s->slot_count + 1);
 }
 
-static int is_current(const nl_py_array *array) {
+static int is_on_current_device(const nl_py_array *array) {
     nl_error ignored = {0};
     const nl_device *device = nl_device_current(&ignored);
     return array->buffer->device == device && array->buffer->generation == device->generation;
 }
 
-static PyObject *new_scratch(nl_py_state *state, const nl_py_scratch *s, PyObject *stream) {
-    nl_element element = nl_py_hostarray_element(s->descr);
+static PyObject *allocate_scratch(nl_py_state *state, const nl_py_scratch *s, PyObject *stream) {
+    nl_element element = nl_py_hostarray_element_of_descr(s->descr);
     nl_layout layout = {.ndim = 1, .itemsize = element.itemsize, .shape = {s->count}};
     nl_layout_set_c(&layout);
     PyObject *array = nl_py_devarray_empty(state, s->descr, element, &layout);
@@ -85,11 +85,11 @@ static PyObject *new_scratch(nl_py_state *state, const nl_py_scratch *s, PyObjec
  * because its graph may run at the same time as later calls. */
 static PyObject *make_scratch(const nl_py_launches *l, const nl_py_scratch *s, PyObject *stream) {
     if (!s->is_kept || stream || nl_capture_is_any_active() || nl_py_stream_here)
-        return new_scratch(l->state, s, stream);
+        return allocate_scratch(l->state, s, stream);
     PyObject *kept = l->state->kept_scratch, *array = NULL, *key = PyLong_FromVoidPtr(l->owner);
     if (key && PyDict_GetItemRef(kept, key, &array) >= 0 &&
-        !(array && is_current((nl_py_array *)array))) {
-        Py_XSETREF(array, new_scratch(l->state, s, NULL));
+        !(array && is_on_current_device((nl_py_array *)array))) {
+        Py_XSETREF(array, allocate_scratch(l->state, s, NULL));
         if (array && PyDict_SetItem(kept, key, array) < 0)
             Py_CLEAR(array);
     }
@@ -104,11 +104,11 @@ void nl_py_launches_forget(nl_py_state *state, PyObject *owner) {
     Py_XDECREF(key);
 }
 
-static int launch_all(nl_py_launches *l, PyObject *const *given, PyObject *stream) {
+static int launch_steps(nl_py_launches *l, PyObject *const *given, PyObject *stream) {
     PyObject *arrays[NL_PY_GIVEN + NL_PY_MAX_SCRATCH];
     int count = 0, result = -1;
     while (count < NL_PY_GIVEN) {
-        arrays[count] = first_of(given[count]);
+        arrays[count] = first_element_argument(given[count]);
         if (!arrays[count])
             goto done;
         count++;
@@ -131,7 +131,7 @@ done:
 
 /* Adds the run of a plan to the trace as one call: the scratch arrays of the run are not part of
  * the trace. */
-static int run_traced(PyObject *plan, PyObject *const *given, PyObject *stream) {
+static int run_plan_in_trace(PyObject *plan, PyObject *const *given, PyObject *stream) {
     PyObject *args[NL_PY_GIVEN + 1] = {given[0], given[1], given[2], given[3],
                                        stream ? stream : Py_None};
     PyObject *method = PyObject_GetAttrString(plan, "run");
@@ -149,7 +149,7 @@ static int add_launcher(nl_py_step *s) {
 }
 
 /* Moves the launches to a new ReductionPlan. */
-static PyObject *plan_of(nl_py_launches *l) {
+static PyObject *make_reduction_plan(nl_py_launches *l) {
     PyTypeObject *type = l->state->reduction_plan_type;
     reduction_plan *p = (reduction_plan *)type->tp_alloc(type, 0);
     if (!p)
@@ -167,9 +167,9 @@ static PyObject *plan_of(nl_py_launches *l) {
 
 int nl_py_launches_run(nl_py_launches *l, PyObject *const *given, PyObject *stream) {
     if (!nl_py_is_tracing())
-        return launch_all(l, given, stream);
-    PyObject *plan = plan_of(l);
-    int result = plan ? run_traced(plan, given, stream) : -1;
+        return launch_steps(l, given, stream);
+    PyObject *plan = make_reduction_plan(l);
+    int result = plan ? run_plan_in_trace(plan, given, stream) : -1;
     Py_XDECREF(plan);
     return result;
 }
@@ -206,7 +206,7 @@ static int plan_traverse(PyObject *self, visitproc visit, void *arg) {
 static void plan_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     nl_py_launches_clear(&((reduction_plan *)self)->launches);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyObject *plan_run(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
@@ -217,8 +217,9 @@ static PyObject *plan_run(PyObject *self, PyObject *const *args, Py_ssize_t narg
         if (!nl_py_devarray_check(l->state, args[i]))
             return PyErr_Format(PyExc_TypeError, "run() accepts device arrays, not %.80s",
                                 Py_TYPE(args[i])->tp_name);
-    PyObject *stream = nl_py_stream_or_null(args[NL_PY_GIVEN]);
-    int result = nl_py_is_tracing() ? run_traced(self, args, stream) : launch_all(l, args, stream);
+    PyObject *stream = nl_py_stream_null_if_none(args[NL_PY_GIVEN]);
+    int result =
+        nl_py_is_tracing() ? run_plan_in_trace(self, args, stream) : launch_steps(l, args, stream);
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
@@ -243,10 +244,10 @@ static PyType_Spec plan_spec = {
     .slots = plan_slots,
 };
 
-static PyObject *new_zero(void) {
+static PyObject *new_zero_counter(void) {
     nl_layout scalar = {.ndim = 0, .itemsize = sizeof(uint32_t)};
     nl_host_array read;
-    PyObject *descr = nl_py_hostarray_descr_of(NL_UINT32);
+    PyObject *descr = nl_py_hostarray_descr_of_dtype(NL_UINT32);
     PyObject *zero = descr ? nl_py_hostarray_new(descr, &scalar, NULL, NULL) : NULL;
     Py_XDECREF(descr);
     if (zero && nl_py_hostarray_read(zero, &read) == 0)
@@ -259,7 +260,7 @@ static PyObject *new_zero(void) {
 int nl_py_launches_exec(PyObject *module) {
     nl_py_state *state = nl_py_state_of(module);
     state->kept_scratch = PyDict_New();
-    state->zero_uint32 = new_zero();
+    state->zero_uint32 = new_zero_counter();
     return !state->kept_scratch || !state->zero_uint32
                ? -1
                : nl_py_state_add_type(module, &plan_spec, NULL, &state->reduction_plan_type);

@@ -6,7 +6,7 @@
 
 /* ---- libraries ---- */
 
-int nl_py_lender_is(nl_py_state *state, PyObject *obj) {
+int nl_py_lender_has_stream(nl_py_state *state, PyObject *obj) {
     return nl_py_dlpack_register(state, obj) || nl_py_fastarray_has_stream(state, obj);
 }
 
@@ -14,7 +14,7 @@ int nl_py_lender_stream(nl_py_state *state, PyObject *obj, const nl_device *dev,
                         nl_dl_current *current, CUstream *handle, PyObject **keeper) {
     *keeper = NULL;
     if (nl_py_dlpack_is_registered(state, obj))
-        return nl_py_dlpack_current(state, obj, dev->ordinal, current, handle);
+        return nl_py_dlpack_current_stream(state, obj, dev->ordinal, current, handle);
     return nl_py_fastarray_current(state, obj, dev->ordinal, handle, keeper);
 }
 
@@ -26,7 +26,7 @@ static nl_mutex lock = NL_MUTEX_INIT;
 /* Returns the Stream that was created last for a foreign handle, if that Stream wraps this handle,
  * else NULL. That Stream keeps the owner of the handle alive, so no other stream has the same
  * handle during that time. */
-static PyObject *adopt_latest(nl_py_state *state, const nl_device *dev, CUstream handle) {
+static PyObject *find_latest_stream(nl_py_state *state, const nl_device *dev, CUstream handle) {
     PyObject *stream = NULL;
     nl_mutex_lock(&lock);
     const nl_py_stream *latest = (nl_py_stream *)state->foreign_stream;
@@ -38,10 +38,10 @@ static PyObject *adopt_latest(nl_py_state *state, const nl_device *dev, CUstream
 
 PyObject *nl_py_lender_stream_for_view(nl_py_state *state, const nl_device *dev, CUstream handle,
                                        PyObject *keeper) {
-    PyObject *stream = adopt_latest(state, dev, handle);
+    PyObject *stream = find_latest_stream(state, dev, handle);
     if (stream)
         return stream;
-    stream = nl_py_stream_over(state, handle, keeper);
+    stream = nl_py_stream_wrap_handle(state, handle, keeper);
     if (!stream)
         return NULL;
     nl_stream_assume_unordered(((nl_py_stream *)stream)->stream);

@@ -12,7 +12,7 @@
 
 /* Returns whether `obj` is an array of a library that reports its current stream. Device arrays
  * over the memory of such an array have the flag NL_PY_ARRAY_LENT. */
-int nl_py_lender_is(nl_py_state *state, PyObject *obj);
+int nl_py_lender_has_stream(nl_py_state *state, PyObject *obj);
 /* Returns a new reference to the current stream of the library that owns the array. Returns NULL
  * without an exception for the default stream, NULL with an exception on an error. */
 PyObject *nl_py_lender_array_stream(nl_py_array *a);

@@ -29,7 +29,7 @@ typedef struct {
     int blocking;
 } place;
 
-static int use_array(PyObject *array, const place *at) {
+static int order_array_with_stream(PyObject *array, const place *at) {
     nl_error err;
     if (nl_py_devarray_use((nl_py_array *)array, at->stream, at->blocking, &err) == 0)
         return 0;
@@ -37,20 +37,21 @@ static int use_array(PyObject *array, const place *at) {
     return -1;
 }
 
-static int use_value(const nl_py_state *state, const nl_py_libraryvalue *value, const place *at) {
+static int order_value_with_stream(const nl_py_state *state, const nl_py_libraryvalue *value,
+                                   const place *at) {
     if (!PyTuple_CheckExact(value->kept))
         return 0;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value->kept); ++i) {
         PyObject *one = PyTuple_GET_ITEM(value->kept, i);
-        if (nl_py_devarray_check(state, one) && use_array(one, at) < 0)
+        if (nl_py_devarray_check(state, one) && order_array_with_stream(one, at) < 0)
             return -1;
     }
     return 0;
 }
 
 /* Converts an argument to a machine word. 0, or -1 with an exception. */
-static int word_from(const librarycall *self, PyObject *argument, const place *at,
-                     uintptr_t *word) {
+static int argument_to_word(const librarycall *self, PyObject *argument, const place *at,
+                            uintptr_t *word) {
     *word = 0;
     if (PyLong_Check(argument)) {
         *word = (uintptr_t)PyLong_AsUnsignedLongLongMask(argument);
@@ -60,11 +61,11 @@ static int word_from(const librarycall *self, PyObject *argument, const place *a
         return 0;
     if (nl_py_devarray_check(self->state, argument)) {
         *word = (uintptr_t)((nl_py_array *)argument)->address;
-        return use_array(argument, at);
+        return order_array_with_stream(argument, at);
     }
     if (Py_TYPE(argument) == self->state->libraryvalue_type) {
         *word = ((nl_py_libraryvalue *)argument)->number;
-        return use_value(self->state, (nl_py_libraryvalue *)argument, at);
+        return order_value_with_stream(self->state, (nl_py_libraryvalue *)argument, at);
     }
     PyErr_Format(PyExc_TypeError,
                  "%U accepts ints, device arrays, LibraryValues and None, not %.80s", self->name,
@@ -74,8 +75,8 @@ static int word_from(const librarycall *self, PyObject *argument, const place *a
 
 /* Keeps the arguments of a captured call alive. 0, or -1 with an exception. On the default stream,
  * only a call with arrays is rejected, because other calls only prepare work. */
-static int keep_all(const librarycall *self, PyObject *const *args, Py_ssize_t count,
-                    CUstream stream) {
+static int keep_arguments_alive(const librarycall *self, PyObject *const *args, Py_ssize_t count,
+                                CUstream stream) {
     const char *name = PyUnicode_AsUTF8(self->name);
     if (name == NULL)
         return -1;
@@ -83,9 +84,9 @@ static int keep_all(const librarycall *self, PyObject *const *args, Py_ssize_t c
         if (PyLong_CheckExact(args[i]) || args[i] == Py_None)
             continue;
         if (nl_py_devarray_check(self->state, args[i]) &&
-            nl_py_capture_check_default(stream, name) < 0)
+            nl_py_capture_check_default_stream(stream, name) < 0)
             return -1;
-        if (nl_py_capture_keep(stream, args[i], 0) < 0)
+        if (nl_py_capture_keep_alive(stream, args[i], 0) < 0)
             return -1;
     }
     return 0;
@@ -115,17 +116,17 @@ static PyObject *librarycall_vectorcall(PyObject *object, PyObject *const *args,
     if (names != NULL || count < 0 || first + count > NL_CUDALIB_WORDS)
         return PyErr_Format(PyExc_TypeError, "%U accepts a stream and at most %d arguments",
                             self->name, NL_CUDALIB_WORDS - first);
-    if (nl_py_stream_from(self->state, args[0], &at.stream, &at.blocking) < 0)
+    if (nl_py_stream_from_argument(self->state, args[0], &at.stream, &at.blocking) < 0)
         return NULL;
     nl_device *dev = nl_device_current(&err);
     if (dev == NULL)
         return nl_py_raise(&err);
     if (nl_capture_is_any_active() &&
-        (keep_all(self, args + 1, count, at.stream) < 0 ||
+        (keep_arguments_alive(self, args + 1, count, at.stream) < 0 ||
          (self->library == NL_CUBLAS && nl_py_workspace_blas(dev, at.stream, &workspace) < 0)))
         return NULL;
     for (Py_ssize_t i = 0; i < count; ++i)
-        if (word_from(self, args[1 + i], &at, &words[first + i]) < 0)
+        if (argument_to_word(self, args[1 + i], &at, &words[first + i]) < 0)
             return NULL;
     if (first)
         NL_UNLOCKED(result =
@@ -140,7 +141,7 @@ nl_cudalib_function nl_py_librarycall_function(const nl_py_state *state, PyObjec
 }
 
 /* Returns the library with this name, or -1 with an exception if the name is unknown. */
-static int library_of(const char *name) {
+static int find_library(const char *name) {
     int library = nl_cudalib_from_name(name);
     if (library < 0)
         PyErr_Format(PyExc_ValueError, "CUDA library %.80s is unknown", name);
@@ -166,7 +167,7 @@ static PyObject *librarycall_new(PyTypeObject *type, PyObject *args, PyObject *k
                                                       PyUnicode_FSConverter, &path, &name, &handle))
         return NULL;
     const char *text = PyUnicode_AsUTF8(name);
-    int library = handle != NULL ? library_of(handle) : -1;
+    int library = handle != NULL ? find_library(handle) : -1;
     if (text != NULL && (handle == NULL || library >= 0)) {
         NL_UNLOCKED(status =
                         find_function(PyBytes_AS_STRING(path), text, library, &function, &err));
@@ -187,7 +188,7 @@ static PyObject *librarycall_new(PyTypeObject *type, PyObject *args, PyObject *k
 
 static void librarycall_dealloc(PyObject *object) {
     Py_CLEAR(((librarycall *)object)->name);
-    nl_py_free(object);
+    nl_py_free_object(object);
 }
 
 static PyMemberDef members[] = {
@@ -220,18 +221,18 @@ static PyObject *cudalib_open(PyObject *Py_UNUSED(module), PyObject *args) {
     int result;
     if (!PyArg_ParseTuple(args, "sz:cudalib_open", &name, &path))
         return NULL;
-    int library = library_of(name);
+    int library = find_library(name);
     if (library < 0)
         return NULL;
     NL_UNLOCKED(result = nl_cudalib_open((nl_cudalib)library, path != NULL ? path : "", &err));
-    return nl_py_none(result, &err);
+    return nl_py_none_or_raise(result, &err);
 }
 
 static PyObject *cudalib_is_open(PyObject *Py_UNUSED(module), PyObject *args) {
     const char *name;
     if (!PyArg_ParseTuple(args, "s:cudalib_is_open", &name))
         return NULL;
-    int library = library_of(name);
+    int library = find_library(name);
     return library < 0 ? NULL : PyBool_FromLong(nl_cudalib_is_open((nl_cudalib)library));
 }
 
@@ -240,7 +241,7 @@ static PyObject *cudalib_status(PyObject *Py_UNUSED(module), PyObject *args) {
     int status;
     if (!PyArg_ParseTuple(args, "si:cudalib_status", &name, &status))
         return NULL;
-    int library = library_of(name);
+    int library = find_library(name);
     return library < 0 ? NULL
                        : PyUnicode_FromString(nl_cudalib_status((nl_cudalib)library, status));
 }

@@ -27,7 +27,7 @@ static void destroy_value(void *thing) {
     nl_mem_free(d);
 }
 
-static void destroy_by_call(const nl_py_libraryvalue *self, nl_cudalib_function function) {
+static void destroy_by_c_function(const nl_py_libraryvalue *self, nl_cudalib_function function) {
     nl_error ignored;
     destruction *d = nl_mem_zalloc(sizeof *d, &ignored);
     if (d == NULL)
@@ -42,7 +42,7 @@ static void destroy_by_call(const nl_py_libraryvalue *self, nl_cudalib_function 
 
 /* Destroys the library's object by a Python callable, if the simulator implements the library in
  * Python. */
-static void destroy_by_object(const nl_py_libraryvalue *self) {
+static void destroy_by_python_callable(const nl_py_libraryvalue *self) {
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
     PyObject *result =
@@ -64,13 +64,13 @@ static void libraryvalue_dealloc(PyObject *object) {
     if (self->destroy != NULL && self->destroy != Py_None && is_alive(self)) {
         nl_cudalib_function function = nl_py_librarycall_function(self->state, self->destroy);
         if (function != NULL)
-            destroy_by_call(self, function);
+            destroy_by_c_function(self, function);
         else
-            destroy_by_object(self);
+            destroy_by_python_callable(self);
     }
     Py_CLEAR(self->destroy);
     Py_CLEAR(self->kept);
-    nl_py_free(object);
+    nl_py_free_object(object);
 }
 
 static PyObject *libraryvalue_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {

@@ -51,7 +51,8 @@ static int read_matrices(const nl_py_array *x, matrices *m) {
 /* Describes a matrix for cuBLAS, which reads column-major memory, as transposed or not transposed.
  * If `swapped` is set, describes the transposed matrix. Returns 0 if neither the rows nor the
  * columns are contiguous. */
-static int as_columns(const matrices *m, CUdeviceptr address, nl_gemm_matrix *out, int swapped) {
+static int describe_as_column_major(const matrices *m, CUdeviceptr address, nl_gemm_matrix *out,
+                                    int swapped) {
     int rows_dense = (m->column == 1 || m->columns == 1) &&
                      (m->row >= m->columns || (m->rows == 1 && m->row >= 0));
     int columns_dense = (m->row == 1 || m->rows == 1) && (m->column >= m->rows || m->columns == 1);
@@ -74,16 +75,16 @@ static int as_columns(const matrices *m, CUdeviceptr address, nl_gemm_matrix *ou
 static int find_product(const nl_py_array *arrays[3], const matrices sets[3], int swapped,
                         nl_gemm *g) {
     const int first = swapped ? 1 : 0, second = swapped ? 0 : 1;
-    if (!as_columns(&sets[2], arrays[2]->address, &g->c, swapped) || g->c.transposed)
+    if (!describe_as_column_major(&sets[2], arrays[2]->address, &g->c, swapped) || g->c.transposed)
         return 0;
     g->m = swapped ? sets[2].columns : sets[2].rows;
     g->n = swapped ? sets[2].rows : sets[2].columns;
-    return as_columns(&sets[first], arrays[first]->address, &g->a, swapped) &&
-           as_columns(&sets[second], arrays[second]->address, &g->b, swapped);
+    return describe_as_column_major(&sets[first], arrays[first]->address, &g->a, swapped) &&
+           describe_as_column_major(&sets[second], arrays[second]->address, &g->b, swapped);
 }
 
 /* Returns the cudaDataType of the elements, or -1. */
-static int type_of(const product *p, const nl_py_array *x) {
+static int cuda_type_of_array(const product *p, const nl_py_array *x) {
     if (x->class != NL_ELEMENT_PLAIN)
         return -1;
     if (x->dtype == NL_UINT16)
@@ -101,8 +102,8 @@ static int plan_product(const product *p, nl_gemm *g) {
     if (sets[0].columns != sets[1].rows || sets[2].rows != sets[0].rows ||
         sets[2].columns != sets[1].columns)
         return 0;
-    g->type = type_of(p, p->a);
-    g->result = type_of(p, p->out);
+    g->type = cuda_type_of_array(p, p->a);
+    g->result = cuda_type_of_array(p, p->out);
     g->k = sets[0].columns;
     g->count = sets[2].count;
     for (int i = 0; i < 2; i++)
@@ -123,15 +124,16 @@ static int plan_product(const product *p, nl_gemm *g) {
     return find_product(arrays, sets, 1, g) || find_product(arrays, sets, 0, g);
 }
 
-static int is_plain(const product *p, const nl_py_array *x) {
-    return type_of(p, x) >= 0 && (x->ndim == 2 || x->ndim == 3) &&
+static int is_gemm_operand(const product *p, const nl_py_array *x) {
+    return cuda_type_of_array(p, x) >= 0 && (x->ndim == 2 || x->ndim == 3) &&
            !(x->misaligned & (x->itemsize - 1));
 }
 
 /* Returns whether cuBLAS can write the product to `out`. */
 static int can_write_product(const product *p) {
     const nl_py_array *out = p->out;
-    if (!is_plain(p, out) || !nl_gemm_supports(type_of(p, p->a), type_of(p, out)) ||
+    if (!is_gemm_operand(p, out) ||
+        !nl_gemm_supports(cuda_type_of_array(p, p->a), cuda_type_of_array(p, out)) ||
         out->flags & NL_PY_ARRAY_NO_TARGET)
         return 0;
     if (!p->trusted && (out->dtype != p->a->dtype || out->owner || out->buffer == p->a->buffer ||
@@ -154,7 +156,7 @@ static nl_py_array *new_result(const product *p) {
     return (nl_py_array *)nl_py_devarray_empty(p->state, p->a->descr, element, &layout);
 }
 
-static int use_all(const product *p, nl_error *err) {
+static int order_arrays_with_stream(const product *p, nl_error *err) {
     nl_py_array *arrays[3] = {p->a, p->b, p->out};
     for (int i = 0; i < 3; i++)
         if (nl_py_devarray_use(arrays[i], p->stream, p->blocking, err) < 0)
@@ -162,12 +164,13 @@ static int use_all(const product *p, nl_error *err) {
     return 0;
 }
 
-static int keep_all(const product *p) {
+static int keep_arrays_alive(const product *p) {
     nl_py_array *arrays[3] = {p->a, p->b, p->out};
-    if (nl_py_capture_check_default(p->stream, "a matrix product (cuda.matmul takes stream=)") < 0)
+    if (nl_py_capture_check_default_stream(p->stream,
+                                           "a matrix product (cuda.matmul takes stream=)") < 0)
         return -1;
     for (int i = 0; i < 3; i++)
-        if (nl_py_capture_keep(p->stream, (PyObject *)arrays[i], 0) < 0)
+        if (nl_py_capture_keep_alive(p->stream, (PyObject *)arrays[i], 0) < 0)
             return -1;
     return 0;
 }
@@ -178,9 +181,9 @@ static int run_product(const product *p, const nl_gemm *g) {
     nl_workspace workspace = {0};
     int result;
     if (nl_capture_is_any_active() &&
-        (keep_all(p) < 0 || nl_py_workspace_blas(dev, p->stream, &workspace) < 0))
+        (keep_arrays_alive(p) < 0 || nl_py_workspace_blas(dev, p->stream, &workspace) < 0))
         return -1;
-    if (nl_device_bind(dev, &err) < 0 || use_all(p, &err) < 0)
+    if (nl_device_bind(dev, &err) < 0 || order_arrays_with_stream(p, &err) < 0)
         goto fail;
     if (nl_handle_exists(NL_CUBLAS, dev, p->stream))
         result = nl_gemm_run(dev, p->stream, g, &workspace, &err);
@@ -207,7 +210,7 @@ static PyObject *multiply_matrices(product *p) {
     nl_gemm g;
     nl_py_array *made = NULL;
     const nl_py_array *a = p->a, *b = p->b;
-    if (!nl_cudalib_is_open(NL_CUBLAS) || !is_plain(p, a) || !is_plain(p, b) ||
+    if (!nl_cudalib_is_open(NL_CUBLAS) || !is_gemm_operand(p, a) || !is_gemm_operand(p, b) ||
         a->dtype != b->dtype || a->buffer->device != b->buffer->device ||
         (a->ndim == 3 && b->ndim == 3 && a->shape[0] != b->shape[0]))
         return NULL;
@@ -231,8 +234,8 @@ static PyObject *multiply_matrices(product *p) {
     return made ? (PyObject *)made : Py_NewRef((PyObject *)p->out);
 }
 
-static PyObject *call_python(const char *name, PyObject *const *args, Py_ssize_t nargs,
-                             PyObject *keywords) {
+static PyObject *call_python_matmul(const char *name, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *keywords) {
     PyObject *module = PyImport_ImportModule("numbalite.linalg.matmul");
     PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
     PyObject *result =
@@ -246,8 +249,8 @@ static int is_array(const nl_py_state *state, PyObject *obj) {
     return nl_py_devarray_check(state, obj);
 }
 
-static PyObject *matmul_of(PyObject *left, PyObject *const *args, size_t nargsf,
-                           PyObject *keywords) {
+static PyObject *forward_matmul(PyObject *left, PyObject *const *args, size_t nargsf,
+                                PyObject *keywords) {
     (void)nargsf;
     (void)keywords;
     return nl_py_matmul(left, args[1]);
@@ -256,49 +259,50 @@ static PyObject *matmul_of(PyObject *left, PyObject *const *args, size_t nargsf,
 PyObject *nl_py_matmul(PyObject *left, PyObject *right) {
     PyObject *args[2] = {left, right}, *result;
     if (Py_TYPE(left) == Py_TYPE(right) &&
-        nl_py_owners_call(((nl_py_array *)left)->state, matmul_of, left, args, 2, NULL, &result))
+        nl_py_owners_call(((nl_py_array *)left)->state, forward_matmul, left, args, 2, NULL,
+                          &result))
         return result;
     if (nl_py_is_tracing())
-        return nl_py_trace_named("_operator", "matmul", args, 2, NULL);
+        return nl_py_trace_call_by_name("_operator", "matmul", args, 2, NULL);
     if (Py_TYPE(left) == Py_TYPE(right)) { /* if one operand is a device array, both are */
         nl_py_state *state = ((nl_py_array *)left)->state;
         product p = {.state = state, .a = (nl_py_array *)left, .b = (nl_py_array *)right};
-        if (nl_py_stream_from(state, NULL, &p.stream, &p.blocking) < 0)
+        if (nl_py_stream_from_argument(state, NULL, &p.stream, &p.blocking) < 0)
             return NULL;
         result = multiply_matrices(&p);
         if (result || PyErr_Occurred())
             return result;
     }
-    return call_python("operator", args, 2, NULL);
+    return call_python_matmul("operator", args, 2, NULL);
 }
 
 /* Returns the device array of out=, which NumPy passes as a tuple of one item. Returns NULL,
  * without an exception, if the object is not a device array. */
-static PyObject *the_output(const nl_py_state *state, PyObject *out) {
+static PyObject *output_from_tuple(const nl_py_state *state, PyObject *out) {
     if (PyTuple_Check(out) && PyTuple_GET_SIZE(out) == 1)
         out = PyTuple_GET_ITEM(out, 0);
     return is_array(state, out) ? out : NULL;
 }
 
-/* Computes matmul(a, b[, out], out=). Returns NULL without an exception if Python must compute
- * the product. */
+/* Computes matmul_vectorcall(a, b[, out], out=). Returns NULL without an exception if Python must
+ * compute the product. */
 static PyObject *multiply_operands(nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
                                    PyObject *keywords) {
     PyObject *out = nargs == 3 ? args[2] : NULL;
-    Py_ssize_t named = nl_py_named(keywords);
+    Py_ssize_t named = nl_py_count_keywords(keywords);
     int simple = nargs == 2 || nargs == 3;
     if (named == 1 && nargs == 2 &&
         PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "out") == 0)
         out = args[2];
     else if (named > 0)
         simple = 0;
-    PyObject *target = out ? the_output(state, out) : NULL;
+    PyObject *target = out ? output_from_tuple(state, out) : NULL;
     if (simple && (!out || target) && is_array(state, args[0]) && is_array(state, args[1])) {
         product p = {.state = state,
                      .a = (nl_py_array *)args[0],
                      .b = (nl_py_array *)args[1],
                      .out = (nl_py_array *)target};
-        if (nl_py_stream_from(state, NULL, &p.stream, &p.blocking) < 0)
+        if (nl_py_stream_from_argument(state, NULL, &p.stream, &p.blocking) < 0)
             return NULL;
         return multiply_matrices(&p);
     }
@@ -306,35 +310,36 @@ static PyObject *multiply_operands(nl_py_state *state, PyObject *const *args, Py
 }
 
 /* numpy.matmul for device arrays; calls Python if cuBLAS cannot compute the product directly. */
-static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
-                        PyObject *keywords) {
+static PyObject *matmul_vectorcall(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                   PyObject *keywords) {
     if (nl_py_is_tracing())
-        return nl_py_trace_named("numbalite._core", "matmul", args, nargs, keywords);
+        return nl_py_trace_call_by_name("numbalite._core", "matmul", args, nargs, keywords);
     PyObject *result = multiply_operands(nl_py_state_of(module), args, nargs, keywords);
-    return result || PyErr_Occurred() ? result : call_python("matmul", args, nargs, keywords);
+    return result || PyErr_Occurred() ? result
+                                      : call_python_matmul("matmul", args, nargs, keywords);
 }
 
 /* The function that the traced cuda.matmul calls directly (py/traced). It accepts only two
  * arguments, because the third argument of cuda.matmul is an epilogue. */
-static PyObject *plain_matmul(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
-                              PyObject *keywords) {
+static PyObject *matmul_without_epilogue(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                         PyObject *keywords) {
     PyObject *result =
         nargs == 2 ? multiply_operands(nl_py_state_of(module), args, nargs, keywords) : NULL;
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_NotImplemented);
 }
 
-/* gemm(a, b, out, stream): computes out = a b. Returns False if cuBLAS cannot compute the product
- * directly. */
-static PyObject *gemm(PyObject *module, PyObject *args) {
+/* gemm_into_output(a, b, out, stream): computes out = a b. Returns False if cuBLAS cannot compute
+ * the product directly. */
+static PyObject *gemm_into_output(PyObject *module, PyObject *args) {
     nl_py_state *state = nl_py_state_of(module);
     product p = {.state = state, .trusted = 1};
     PyObject *stream;
     if (nl_py_is_tracing())
-        return nl_py_trace_named("numbalite._core", "gemm", &PyTuple_GET_ITEM(args, 0),
-                                 PyTuple_GET_SIZE(args), NULL);
+        return nl_py_trace_call_by_name("numbalite._core", "gemm", &PyTuple_GET_ITEM(args, 0),
+                                        PyTuple_GET_SIZE(args), NULL);
     if (!PyArg_ParseTuple(args, "O!O!O!O|p:gemm", state->devarray_type, &p.a, state->devarray_type,
                           &p.b, state->devarray_type, &p.out, &stream, &p.bfloat16) ||
-        nl_py_stream_from(state, stream, &p.stream, &p.blocking) < 0)
+        nl_py_stream_from_argument(state, stream, &p.stream, &p.blocking) < 0)
         return NULL;
     PyObject *result = multiply_matrices(&p);
     if (!result && PyErr_Occurred())
@@ -345,13 +350,14 @@ static PyObject *gemm(PyObject *module, PyObject *args) {
 }
 
 static PyMethodDef methods[] = {
-    {"matmul", (PyCFunction)(void (*)(void))matmul, METH_FASTCALL | METH_KEYWORDS,
+    {"matmul", (PyCFunction)(void (*)(void))matmul_vectorcall, METH_FASTCALL | METH_KEYWORDS,
      "matmul(a, b, out=None): numpy.matmul for device arrays, with NumPy's keywords."},
-    {"plain_matmul", (PyCFunction)(void (*)(void))plain_matmul, METH_FASTCALL | METH_KEYWORDS,
+    {"plain_matmul", (PyCFunction)(void (*)(void))matmul_without_epilogue,
+     METH_FASTCALL | METH_KEYWORDS,
      "plain_matmul(a, b, out=None): "
      "returns the product of device arrays if cuBLAS supports their layouts. "
      "Returns NotImplemented for any other arguments."},
-    {"gemm", gemm, METH_VARARGS,
+    {"gemm", gemm_into_output, METH_VARARGS,
      "gemm(a, b, out, stream, bfloat16=False): "
      "computes out = a b for device arrays of two or three axes. "
      "Returns False if the layouts or dtypes do not allow this. "

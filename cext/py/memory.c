@@ -16,7 +16,7 @@ static PyObject *describe_statistics(const nl_pool_statistics *s) {
                          (Py_ssize_t)s->blocks);
 }
 
-static nl_device *device_at(int ordinal) {
+static nl_device *open_device_at(int ordinal) {
     nl_error err;
     nl_device *dev;
     NL_UNLOCKED(dev = nl_device_get(ordinal, &err));
@@ -29,7 +29,7 @@ static PyObject *pool_statistics(PyObject *Py_UNUSED(module), PyObject *args) {
     int ordinal;
     if (!PyArg_ParseTuple(args, "i:pool_statistics", &ordinal))
         return NULL;
-    nl_device *dev = device_at(ordinal);
+    nl_device *dev = open_device_at(ordinal);
     if (!dev)
         return NULL;
     nl_pool_statistics s = nl_pool_read_statistics(&dev->cache);
@@ -37,7 +37,7 @@ static PyObject *pool_statistics(PyObject *Py_UNUSED(module), PyObject *args) {
 }
 
 /* Reads a size; None means no limit. */
-static int size_from(PyObject *value, size_t *size) {
+static int read_size_limit(PyObject *value, size_t *size) {
     *size = value == Py_None ? SIZE_MAX : PyLong_AsSize_t(value);
     return *size == SIZE_MAX && PyErr_Occurred() ? -1 : 0;
 }
@@ -46,7 +46,7 @@ static PyObject *trim_cache(nl_device *dev, size_t keep) {
     nl_error err;
     int result;
     NL_UNLOCKED(result = nl_buffer_trim(dev, keep, &err));
-    return nl_py_none(result, &err);
+    return nl_py_none_or_raise(result, &err);
 }
 
 static PyObject *pool_set_limits(PyObject *Py_UNUSED(module), PyObject *args) {
@@ -55,9 +55,9 @@ static PyObject *pool_set_limits(PyObject *Py_UNUSED(module), PyObject *args) {
     size_t most, kept;
     nl_error err;
     if (!PyArg_ParseTuple(args, "iOO:pool_set_limits", &ordinal, &limit, &cache_limit) ||
-        size_from(limit, &most) < 0 || size_from(cache_limit, &kept) < 0)
+        read_size_limit(limit, &most) < 0 || read_size_limit(cache_limit, &kept) < 0)
         return NULL;
-    nl_device *dev = device_at(ordinal);
+    nl_device *dev = open_device_at(ordinal);
     if (!dev)
         return NULL;
     nl_pool_set_limits(&dev->cache, most, kept);
@@ -73,7 +73,7 @@ static PyObject *pool_trim(PyObject *Py_UNUSED(module), PyObject *args) {
     Py_ssize_t keep;
     if (!PyArg_ParseTuple(args, "in:pool_trim", &ordinal, &keep))
         return NULL;
-    nl_device *dev = device_at(ordinal);
+    nl_device *dev = open_device_at(ordinal);
     return dev ? trim_cache(dev, keep < 0 ? 0 : (size_t)keep) : NULL;
 }
 
@@ -81,7 +81,7 @@ static PyObject *pool_reset_peak(PyObject *Py_UNUSED(module), PyObject *args) {
     int ordinal;
     if (!PyArg_ParseTuple(args, "i:pool_reset_peak", &ordinal))
         return NULL;
-    nl_device *dev = device_at(ordinal);
+    nl_device *dev = open_device_at(ordinal);
     if (!dev)
         return NULL;
     nl_pool_reset_peak(&dev->cache);
@@ -102,7 +102,7 @@ static PyObject *host_statistics(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
 
 static PyObject *host_set_limit(PyObject *Py_UNUSED(module), PyObject *value) {
     size_t limit;
-    if (size_from(value, &limit) < 0)
+    if (read_size_limit(value, &limit) < 0)
         return NULL;
     NL_UNLOCKED(nl_hostblock_set_cache_limit(limit));
     Py_RETURN_NONE;
@@ -110,7 +110,7 @@ static PyObject *host_set_limit(PyObject *Py_UNUSED(module), PyObject *value) {
 
 static PyObject *host_trim(PyObject *Py_UNUSED(module), PyObject *value) {
     size_t keep;
-    if (size_from(value, &keep) < 0)
+    if (read_size_limit(value, &keep) < 0)
         return NULL;
     NL_UNLOCKED(nl_hostblock_trim(keep));
     Py_RETURN_NONE;
@@ -121,7 +121,7 @@ static PyObject *host_reset_peak(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
     Py_RETURN_NONE;
 }
 
-static size_t in_pages(Py_ssize_t size, size_t pages) {
+static size_t round_to_pages(Py_ssize_t size, size_t pages) {
     return size > 0 ? ((size_t)size + pages * 4096 - 1) / (pages * 4096) * (pages * 4096) : 0;
 }
 
@@ -135,8 +135,8 @@ static PyObject *copy_settings(PyObject *Py_UNUSED(module), PyObject *args, PyOb
                                      &s.to_host, &s.to_new, &chunk, &ring, &group, &least, &shared,
                                      &s.polls, &s.always))
         return NULL;
-    s.chunk = in_pages(chunk, 1);
-    s.ring = in_pages(ring, 4);
+    s.chunk = round_to_pages(chunk, 1);
+    s.ring = round_to_pages(ring, 4);
     s.group = group > 0 ? (size_t)group : 0;
     s.least = least > 0 ? (size_t)least : 0;
     s.shared = shared > 0 ? (size_t)shared : 0;
@@ -157,14 +157,14 @@ static void after_fork(void) {
     nl_mutex_init(&allocator_lock);
 }
 
-static PyObject *new_ref_to_allocator(void) {
+static PyObject *get_allocator(void) {
     nl_mutex_lock(&allocator_lock);
     PyObject *function = Py_XNewRef(allocator);
     nl_mutex_unlock(&allocator_lock);
     return function;
 }
 
-static void drop_owner(void *owner) {
+static void release_python_owner(void *owner) {
     PyGILState_STATE gil = PyGILState_Ensure();
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -177,12 +177,12 @@ static void drop_owner(void *owner) {
 static int allocate_in_python(nl_device *dev, size_t size, nl_buffer **out, nl_error *err) {
     PyGILState_STATE gil = PyGILState_Ensure();
     unsigned long long address = 0;
-    PyObject *owner = NULL, *function = new_ref_to_allocator();
+    PyObject *owner = NULL, *function = get_allocator();
     PyObject *pair =
         function ? PyObject_CallFunction(function, "in", dev->ordinal, (Py_ssize_t)size) : NULL;
     int result = -1;
     if (pair && PyArg_ParseTuple(pair, "KO", &address, &owner)) {
-        result = nl_buffer_wrap(dev, address, size, drop_owner, owner, out, err);
+        result = nl_buffer_wrap(dev, address, size, release_python_owner, owner, out, err);
         if (result == 0)
             Py_INCREF(owner);
     } else {
@@ -207,7 +207,7 @@ static PyObject *set_allocator(PyObject *Py_UNUSED(module), PyObject *function) 
     Py_RETURN_NONE;
 }
 
-static PyObject *own_memory(PyObject *module, PyObject *argument) {
+static PyObject *array_owning_memory(PyObject *module, PyObject *argument) {
     nl_py_array_parts parts = {.element = {NL_UINT8, NL_ELEMENT_PLAIN, 1}};
     nl_layout layout = {.ndim = 1, .itemsize = 1, .strides = {1}};
     PyObject *result = NULL;
@@ -220,7 +220,7 @@ static PyObject *own_memory(PyObject *module, PyObject *argument) {
             PyErr_SetString(PyExc_ValueError, "the size of memory must not be negative");
         return NULL;
     }
-    if (!(parts.descr = nl_py_hostarray_descr_of(NL_UINT8)))
+    if (!(parts.descr = nl_py_hostarray_descr_of_dtype(NL_UINT8)))
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
     dev = nl_device_current(&err);
@@ -263,7 +263,7 @@ static PyMethodDef functions[] = {
      "set_allocator(function): "
      "sets function(device, nbytes) -> (address, owner) as the allocator of device memory. "
      "None: numbalite's own allocator."},
-    {"own_memory", own_memory, METH_O,
+    {"own_memory", array_owning_memory, METH_O,
      "own_memory(nbytes): returns a new uint8 array, without calling the allocator that was set."},
     {NULL, NULL, 0, NULL}};
 

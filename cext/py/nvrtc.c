@@ -61,7 +61,7 @@ static void text_list_clear(text_list *list) {
 
 /* Returns the text of a str, or the bytes of a file that is not in UTF-8, and checks that it
  * contains no NUL. Returns NULL with an exception. */
-static const char *text_of(PyObject *item) {
+static const char *read_source_text(PyObject *item) {
     Py_ssize_t size;
     const char *text;
     if (PyBytes_Check(item)) {
@@ -96,14 +96,14 @@ static int text_list_init(text_list *list, PyObject *sequence) {
         return -1;
     }
     for (Py_ssize_t i = 0; i < count; ++i) {
-        list->texts[i] = text_of(PyTuple_GET_ITEM(list->items, i));
+        list->texts[i] = read_source_text(PyTuple_GET_ITEM(list->items, i));
         if (list->texts[i] == NULL)
             return -1;
     }
     return 0;
 }
 
-static int count_of(const text_list *list) {
+static int text_count(const text_list *list) {
     return (int)PyTuple_GET_SIZE(list->items);
 }
 
@@ -162,7 +162,7 @@ static PyObject *nvrtc_compile(PyObject *Py_UNUSED(module), PyObject *args) {
     PyObject *copy = PyDict_Copy(headers);
     if (copy == NULL)
         return NULL;
-    nl_nvrtc_source source = {.text = text_of(text), .name = text_of(name)};
+    nl_nvrtc_source source = {.text = read_source_text(text), .name = read_source_text(name)};
     if (source.text == NULL || source.name == NULL)
         goto done;
     if (text_list_init(&names, PyDict_Keys(copy)) < 0)
@@ -173,12 +173,12 @@ static PyObject *nvrtc_compile(PyObject *Py_UNUSED(module), PyObject *args) {
         goto done;
     if (text_list_init(&wanted, Py_NewRef(expressions)) < 0)
         goto done;
-    source.header_count = count_of(&names);
+    source.header_count = text_count(&names);
     source.include_names = names.texts;
     source.headers = contents.texts;
-    source.option_count = count_of(&flags);
+    source.option_count = text_count(&flags);
     source.options = flags.texts;
-    source.expression_count = count_of(&wanted);
+    source.expression_count = text_count(&wanted);
     source.expressions = wanted.texts;
     NL_UNLOCKED(status = nl_nvrtc_compile(&source, &result, &err));
     dict = status < 0 ? nl_py_raise(&err) : result_dict(&result, wanted.items);

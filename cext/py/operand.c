@@ -18,7 +18,7 @@
 
 /* ---- reading ---- */
 
-static int set_value(nl_py_operand *op, nl_dtype dtype, nl_py_weak weak) {
+static int set_scalar_operand(nl_py_operand *op, nl_dtype dtype, nl_py_weak weak) {
     op->place = NL_PY_PLACE_VALUE;
     op->dtype = (uint8_t)dtype;
     op->weak = (uint8_t)weak;
@@ -27,7 +27,8 @@ static int set_value(nl_py_operand *op, nl_dtype dtype, nl_py_weak weak) {
     return 0;
 }
 
-static int set_device(nl_py_operation *call, int index, nl_py_operand *op, PyObject *array) {
+static int set_device_operand(nl_py_operation *call, int index, nl_py_operand *op,
+                              PyObject *array) {
     const nl_py_array *a = (nl_py_array *)array;
     nl_error err;
     op->array = Py_NewRef(array);
@@ -53,7 +54,7 @@ static int set_device(nl_py_operation *call, int index, nl_py_operand *op, PyObj
     return 0;
 }
 
-static void set_geometry(nl_py_operand *op, const nl_layout *layout) {
+static void set_operand_geometry(nl_py_operand *op, const nl_layout *layout) {
     size_t size = (size_t)layout->ndim * sizeof(int64_t);
     op->ndim = layout->ndim;
     memcpy(op->dims, layout->shape, size);
@@ -62,48 +63,49 @@ static void set_geometry(nl_py_operand *op, const nl_layout *layout) {
     op->strides = op->dims + NL_MAX_DIMS;
 }
 
-static void copy_geometry(nl_py_operand *op, const nl_host_array *host) {
+static void copy_operand_geometry(nl_py_operand *op, const nl_host_array *host) {
     op->place = NL_PY_PLACE_HOST;
     op->dtype = (uint8_t)host->element.dtype;
     op->readonly = !host->writable;
     op->itemsize = host->layout.itemsize;
     op->address = (uint64_t)(uintptr_t)host->data;
-    set_geometry(op, &host->layout);
+    set_operand_geometry(op, &host->layout);
 }
 
-static int set_host(nl_py_operand *op, const nl_host_array *given) {
+static int set_host_operand(nl_py_operand *op, const nl_host_array *given) {
     nl_host_array host;
     if (given->element.class != NL_ELEMENT_SWAPPED) {
         op->array = Py_NewRef(given->array);
-        copy_geometry(op, given);
+        copy_operand_geometry(op, given);
         return 0;
     }
-    op->array = nl_py_hostarray_native(given->array);
+    op->array = nl_py_hostarray_to_native_order(given->array);
     if (!op->array || nl_py_hostarray_read(op->array, &host) < 0)
         return -1;
-    copy_geometry(op, &host);
+    copy_operand_geometry(op, &host);
     return 0;
 }
 
 /* Replaces the operand by a new host array; steals the reference to the array. */
-static int set_made(nl_py_operand *op, PyObject *array) {
+static int replace_by_host_array(nl_py_operand *op, PyObject *array) {
     nl_host_array host;
-    int result = array && nl_py_hostarray_read(array, &host) == 0 ? set_host(op, &host) : -1;
+    int result =
+        array && nl_py_hostarray_read(array, &host) == 0 ? set_host_operand(op, &host) : -1;
     Py_XDECREF(array);
     return result;
 }
 
 /* Converts a 0-D host input to a number. */
-static int set_value_of(nl_py_operand *op) {
+static int convert_0d_to_number(nl_py_operand *op) {
     if (op->ndim || op->dtype == NL_OPAQUE || op->place != NL_PY_PLACE_HOST)
         return 0;
     nl_scalar_load(&op->value, (nl_dtype)op->dtype, (const void *)(uintptr_t)op->address);
-    return set_value(op, (nl_dtype)op->dtype, NL_PY_STRONG);
+    return set_scalar_operand(op, (nl_dtype)op->dtype, NL_PY_STRONG);
 }
 
 /* Makes the call's device current again, because Python code of the operand may have made another
  * context current. */
-static int bind_again(const nl_py_operation *call) {
+static int rebind_device(const nl_py_operation *call) {
     nl_error err;
     if (nl_device_bind(call->device, &err) == 0)
         return 0;
@@ -113,7 +115,7 @@ static int bind_again(const nl_py_operation *call) {
 
 /* Adds the stream of an operand's library to the streams that wait for the call. Returns 1, 0 if
  * that stream was added before, -1 with an exception. */
-static int add_follower(nl_py_operation *call, CUstream stream) {
+static int add_following_stream(nl_py_operation *call, CUstream stream) {
     for (int i = 0; i < call->follower_count; i++)
         if (call->followers[i] == stream)
             return 0;
@@ -128,18 +130,18 @@ static int add_follower(nl_py_operation *call, CUstream stream) {
 
 /* Makes the call wait for the earlier work of the operand's library, and stores the library's
  * stream, so that the library's later work waits for the call. */
-static int order_with(nl_py_operation *call, const nl_py_value *v) {
+static int order_with_library(nl_py_operation *call, const nl_py_value *v) {
     CUstream stream;
     if (!nl_py_value_needs_stream_order(v, call->stream, call->blocking, &stream))
         return 0;
-    int added = add_follower(call, stream);
+    int added = add_following_stream(call, stream);
     return added <= 0 ? added : nl_py_value_wait(v, call->stream, call->blocking);
 }
 
 static int order_with_tensor(nl_py_operation *call, const nl_py_foreign *f) {
     if (!nl_py_arrayinterface_needs_stream_order(f, call->stream, call->blocking))
         return 0;
-    int added = add_follower(call, f->stream);
+    int added = add_following_stream(call, f->stream);
     return added <= 0 ? added : nl_py_arrayinterface_wait(f, call->stream, call->blocking);
 }
 
@@ -161,31 +163,32 @@ static int read_tensor(nl_py_operation *call, nl_py_operand *op, PyObject *obj) 
     op->dtype = (uint8_t)f.element.dtype;
     op->itemsize = f.layout.itemsize;
     op->address = f.address;
-    set_geometry(op, &f.layout);
+    set_operand_geometry(op, &f.layout);
     return 1;
 }
 
 /* Reads an array that is not exactly a DeviceArray or numpy.ndarray. Returns 1, 0 if the object is
  * not an array, -1 with an exception. */
-static int set_other(nl_py_operation *call, int index, nl_py_operand *op, nl_py_value *v) {
+static int set_foreign_operand(nl_py_operation *call, int index, nl_py_operand *op,
+                               nl_py_value *v) {
     PyObject *array;
     if (v->mode || nl_py_value_export(call->state, v, call->stream) < 0)
         return v->mode ? 0 : -1;
     switch ((nl_py_value_kind)v->kind) {
     case NL_PY_VALUE_DEVICE:
-        if (order_with(call, v) < 0 || !(array = nl_py_value_array(call->state, v)) ||
-            bind_again(call) < 0)
+        if (order_with_library(call, v) < 0 || !(array = nl_py_value_array(call->state, v)) ||
+            rebind_device(call) < 0)
             return -1;
-        return set_device(call, index, op, array) < 0 ? -1 : 1;
+        return set_device_operand(call, index, op, array) < 0 ? -1 : 1;
     case NL_PY_VALUE_HOST:
-        if (bind_again(call) < 0 || set_host(op, &v->memory.host) < 0)
+        if (rebind_device(call) < 0 || set_host_operand(op, &v->memory.host) < 0)
             return -1;
         return 1;
     case NL_PY_VALUE_NUMBER:
     case NL_PY_VALUE_OTHER:
         break;
     }
-    return bind_again(call);
+    return rebind_device(call);
 }
 
 /* Reads a Python or NumPy number. Returns 1, 0 if the object is not a number, -1 with an
@@ -197,7 +200,7 @@ static int read_number(nl_py_operand *op, PyObject *obj) {
         if (dtype == NL_OPAQUE)
             return 0;
         nl_scalar_load(&op->value, dtype, bytes);
-        set_value(op, dtype, NL_PY_STRONG);
+        set_scalar_operand(op, dtype, NL_PY_STRONG);
         return 1;
     }
     int weak = PyBool_Check(obj)      ? NL_PY_STRONG
@@ -208,31 +211,31 @@ static int read_number(nl_py_operand *op, PyObject *obj) {
     static const nl_dtype own[] = {NL_BOOL, NL_INT64, NL_FLOAT64, NL_COMPLEX128};
     if (weak < 0)
         return 0;
-    set_value(op, own[weak], (nl_py_weak)weak);
+    set_scalar_operand(op, own[weak], (nl_py_weak)weak);
     return nl_py_value_read_number(obj, &op->value);
 }
 
 static void init_operand(nl_py_operand *op, PyObject *obj) {
-    nl_py_operand_none(op);
+    nl_py_operand_set_missing(op);
     op->given = obj;
     op->readonly = 0;
 }
 
 /* Reads an object of exactly the class numpy.ndarray. Returns 1, 0 for another class, -1 with an
  * exception. */
-static inline int read_exact(nl_py_operand *op, PyObject *obj) {
+static inline int read_exact_ndarray(nl_py_operand *op, PyObject *obj) {
     nl_host_array host;
     if (!nl_py_hostarray_is_exact_array(obj))
         return 0;
-    return nl_py_hostarray_read(obj, &host) < 0 || set_host(op, &host) < 0 ? -1 : 1;
+    return nl_py_hostarray_read(obj, &host) < 0 || set_host_operand(op, &host) < 0 ? -1 : 1;
 }
 
-static int read_other(nl_py_operation *call, int index, nl_py_operand *op, PyObject *obj,
-                      int is_input) {
+static int read_foreign_operand(nl_py_operation *call, int index, nl_py_operand *op, PyObject *obj,
+                                int is_input) {
     nl_py_value v;
     if (nl_py_value_read(call->state, obj, &v) < 0)
         return -1;
-    int found = set_other(call, index, op, &v);
+    int found = set_foreign_operand(call, index, op, &v);
     if (found > 0 && is_input && v.is_masked) {
         PyErr_Format(PyExc_TypeError,
                      "%U(): operand %d is a masked array, whose mask would be ignored", call->name,
@@ -246,17 +249,17 @@ static int read_other(nl_py_operation *call, int index, nl_py_operand *op, PyObj
 int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
     init_operand(op, obj);
     if (nl_py_devarray_check_exact(call->state, obj))
-        return set_device(call, index, op, obj);
-    int found = read_exact(op, obj);
+        return set_device_operand(call, index, op, obj);
+    int found = read_exact_ndarray(op, obj);
     if (found == 0)
         found = read_tensor(call, op, obj);
     if (found == 0)
         found = read_number(op, obj);
     if (found == 0)
-        found = read_other(call, index, op, obj, 1);
+        found = read_foreign_operand(call, index, op, obj, 1);
     if (found == 0)
-        found = set_made(op, nl_py_hostarray_from(obj));
-    return found < 0 ? -1 : set_value_of(op);
+        found = replace_by_host_array(op, nl_py_hostarray_from_object(obj));
+    return found < 0 ? -1 : convert_0d_to_number(op);
 }
 
 static int check_overlap(nl_py_operation *call, int index, int is_input, const nl_py_operand *op) {
@@ -271,19 +274,19 @@ static int check_overlap(nl_py_operation *call, int index, int is_input, const n
 }
 
 /* Reads an array for writing. Returns 1, 0 if the object is not an array, -1 with an exception. */
-static int read_out(nl_py_operation *call, int index, nl_py_operand *op, PyObject *obj) {
+static int read_output_array(nl_py_operation *call, int index, nl_py_operand *op, PyObject *obj) {
     if (nl_py_devarray_check(call->state, obj))
-        return set_device(call, index, op, obj) < 0 ? -1 : 1;
-    int found = read_exact(op, obj);
+        return set_device_operand(call, index, op, obj) < 0 ? -1 : 1;
+    int found = read_exact_ndarray(op, obj);
     if (found == 0)
         found = read_tensor(call, op, obj);
-    return found ? found : read_other(call, index, op, obj, 0);
+    return found ? found : read_foreign_operand(call, index, op, obj, 0);
 }
 
 static int read_writable(nl_py_operation *call, PyObject *obj, int index, int is_input,
                          nl_py_operand *op) {
     init_operand(op, obj);
-    int found = read_out(call, index, op, obj);
+    int found = read_output_array(call, index, op, obj);
     if (found < 0)
         return -1;
     if (found == 0 && is_input)
@@ -296,7 +299,7 @@ static int read_writable(nl_py_operation *call, PyObject *obj, int index, int is
     if (found == 0)
         return -1;
     if (op->place == NL_PY_PLACE_HOST && op->array != obj && nl_py_hostarray_is_array(obj))
-        op->readonly = !nl_py_hostarray_writable(obj); /* `array` is a native-endian copy */
+        op->readonly = !nl_py_hostarray_is_writable(obj); /* `array` is a native-endian copy */
     if (op->readonly && is_input)
         PyErr_Format(PyExc_ValueError,
                      "%U(): operand %d, an input that the function writes, is read-only",
@@ -315,7 +318,7 @@ int nl_py_operand_read_out(nl_py_operation *call, PyObject *obj, int index, nl_p
     return read_writable(call, obj, index, 0, op);
 }
 
-int nl_py_operand_read_written(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
+int nl_py_operand_read_in_out(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op) {
     return read_writable(call, obj, index, 1, op);
 }
 
@@ -338,13 +341,13 @@ PyObject *nl_py_operand_type(const nl_py_operand *op) {
         break;
     }
     if (op->dtype != NL_OPAQUE)
-        return nl_py_hostarray_descr_of((nl_dtype)op->dtype);
+        return nl_py_hostarray_descr_of_dtype((nl_dtype)op->dtype);
     return op->place == NL_PY_PLACE_DEVICE ? Py_NewRef(((nl_py_array *)op->array)->descr)
                                            : PyObject_GetAttrString(op->array, "dtype");
 }
 
 /* Returns whether the integer type cannot represent the value. */
-static int loses_values(double value, nl_dtype dtype) {
+static int cannot_represent(double value, nl_dtype dtype) {
     unsigned char bytes[8];
     if (!(value >= -0x1p63 && value < 0x1p64) || value != trunc(value))
         return 1;
@@ -353,10 +356,10 @@ static int loses_values(double value, nl_dtype dtype) {
     return nl_scalar_store(&integer, dtype, bytes) != NL_STORED;
 }
 
-int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, int may_lose, void *bytes) {
+int nl_py_operand_write_scalar(const nl_py_operand *op, nl_dtype dtype, int may_lose, void *bytes) {
     int is_integer = dtype >= NL_INT8 && dtype <= NL_UINT64;
     if (op->weak == NL_PY_WEAK_FLOAT && is_integer && !may_lose &&
-        loses_values(op->value.real, dtype)) {
+        cannot_represent(op->value.real, dtype)) {
         PyErr_Format(PyExc_TypeError,
                      "Python float %R is not a valid %s: write np.%s(%R) to convert it", op->given,
                      nl_dtype_name(dtype), nl_dtype_name(dtype), op->given);
@@ -394,20 +397,20 @@ static int allocate_buffer(nl_py_operation *call, int64_t size, nl_buffer **out)
 }
 
 /* Returns the thread's current stream if the call uses that stream, else NULL. */
-static PyObject *current_of(const nl_py_operation *call) {
+static PyObject *current_stream_of_call(const nl_py_operation *call) {
     PyObject *current = nl_py_stream_current();
     return current && ((nl_py_stream *)current)->stream->handle == call->stream ? current : NULL;
 }
 
-static PyObject *make_device(nl_py_operation *call, nl_dtype dtype, const nl_layout *layout,
-                             int64_t size) {
+static PyObject *make_device_array(nl_py_operation *call, nl_dtype dtype, const nl_layout *layout,
+                                   int64_t size) {
     nl_buffer *buffer = NULL;
-    PyObject *array = NULL, *descr = nl_py_hostarray_descr_of(dtype);
+    PyObject *array = NULL, *descr = nl_py_hostarray_descr_of_dtype(dtype);
     if (descr && allocate_buffer(call, size, &buffer) == 0) {
         nl_py_array_parts parts = {.buffer = buffer,
                                    .address = buffer->address,
                                    .descr = descr,
-                                   .stream = current_of(call),
+                                   .stream = current_stream_of_call(call),
                                    .element = {dtype, NL_ELEMENT_PLAIN, layout->itemsize}};
         array = nl_py_devarray_new(call->state, &parts, layout);
         nl_py_devarray_buffer_release(buffer);
@@ -416,8 +419,9 @@ static PyObject *make_device(nl_py_operation *call, nl_dtype dtype, const nl_lay
     return array;
 }
 
-int nl_py_operand_make(nl_py_operation *call, nl_py_operand *op, int on_device, nl_dtype dtype,
-                       int ndim, const int64_t *shape, const int64_t *strides) {
+int nl_py_operand_make_array(nl_py_operation *call, nl_py_operand *op, int on_device,
+                             nl_dtype dtype, int ndim, const int64_t *shape,
+                             const int64_t *strides) {
     nl_layout layout;
     int64_t low, high;
     layout.ndim = ndim;
@@ -428,18 +432,18 @@ int nl_py_operand_make(nl_py_operation *call, nl_py_operand *op, int on_device, 
         return -1;
     init_operand(op, NULL);
     if (on_device) {
-        PyObject *array = make_device(call, dtype, &layout, high - low);
+        PyObject *array = make_device_array(call, dtype, &layout, high - low);
         if (!array)
             return -1;
-        int result = set_device(call, 0, op, array);
+        int result = set_device_operand(call, 0, op, array);
         Py_DECREF(array);
         op->made = 1;
         return result;
     }
-    PyObject *descr = nl_py_hostarray_descr_of(dtype);
+    PyObject *descr = nl_py_hostarray_descr_of_dtype(dtype);
     PyObject *array = descr ? nl_py_hostmemory_empty(call->state, descr, &layout) : NULL;
     Py_XDECREF(descr);
-    if (set_made(op, array) < 0)
+    if (replace_by_host_array(op, array) < 0)
         return -1;
     op->made = 1;
     return 0;
@@ -457,7 +461,7 @@ PyObject *nl_py_operand_result(nl_py_operand *op, int scalars) {
 
 /* Computes the layout of the distinct elements of an operand, in which broadcast dimensions have
  * length 1. */
-static void distinct_layout(const nl_py_operand *op, nl_layout *layout) {
+static void layout_without_broadcasts(const nl_py_operand *op, nl_layout *layout) {
     layout->ndim = op->ndim;
     layout->itemsize = op->itemsize;
     for (int i = 0; i < op->ndim; i++) {
@@ -466,30 +470,30 @@ static void distinct_layout(const nl_py_operand *op, nl_layout *layout) {
     }
 }
 
-static int note_host_copy(nl_py_operation *call, const nl_py_operand *op, int index) {
-    nl_py_hostcopy *copy = nl_py_hostcopy_next(&call->hosts);
+static int register_host_copy(nl_py_operation *call, const nl_py_operand *op, int index) {
+    nl_py_hostcopy *copy = nl_py_hostcopy_reserve_item(&call->hosts);
     if (!copy)
         return -1;
     copy->mode = op->copied;
     copy->tag = index;
     copy->array = op->array;
     copy->data = (char *)(uintptr_t)op->address;
-    distinct_layout(op, &copy->host);
-    nl_py_hostcopy_add(&call->hosts, copy, 'K');
+    layout_without_broadcasts(op, &copy->host);
+    nl_py_hostcopy_add_item(&call->hosts, copy, 'K');
     return 0;
 }
 
 int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, nl_py_reads reads) {
     nl_py_hostcopies *hosts = &call->hosts;
     for (int i = 0; i < count; i++)
-        if (ops[i].copied && note_host_copy(call, &ops[i], i) < 0)
+        if (ops[i].copied && register_host_copy(call, &ops[i], i) < 0)
             return -1;
     if (hosts->count == 0)
         return 0;
     if (nl_capture_is_any_active() &&
-        nl_py_capture_check_waiting(call->stream, "a call with host arrays",
-                                    ", because it waits for its copies: "
-                                    "pass device arrays") < 0)
+        nl_py_capture_check_wait(call->stream, "a call with host arrays",
+                                 ", because it waits for its copies: "
+                                 "pass device arrays") < 0)
         return -1;
     if (nl_py_hostcopy_enter(hosts, call->device, call->stream, call->blocking, reads) < 0)
         return -1;
@@ -522,17 +526,18 @@ int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count) {
             nl_buffer_forget_users(op->buffer);
         /* an output in the byte order that is not the machine's */
         if ((op->copied & NL_PY_TRANSFER_OUT) && !op->made && op->array != op->given &&
-            nl_py_hostarray_is_array(op->given) && nl_py_hostarray_assign(op->given, op->array) < 0)
+            nl_py_hostarray_is_array(op->given) &&
+            nl_py_hostarray_copy_into(op->given, op->array) < 0)
             return -1;
     }
     return 0;
 }
 
-int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op) {
+int nl_py_operand_copy_separate(nl_py_operation *call, nl_py_operand *op) {
     nl_layout from, to;
     nl_error err;
     int result;
-    distinct_layout(op, &from);
+    layout_without_broadcasts(op, &from);
     to = from;
     nl_layout_set_k_order(&to);
     if (allocate_buffer(call, nl_layout_count(&to) * to.itemsize, &op->buffer) < 0)
@@ -550,12 +555,12 @@ int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op) {
 
 /* ---- geometry ---- */
 
-static nl_layout_view view_of(const nl_py_operand *op) {
+static nl_layout_view layout_view_of_operand(const nl_py_operand *op) {
     return (nl_layout_view){op->address, op->ndim, op->itemsize, op->shape, op->strides};
 }
 
 int nl_py_operands_overlap(const nl_py_operand *a, const nl_py_operand *b, int same_is_fine) {
-    nl_layout_view of_a = view_of(a), of_b = view_of(b);
+    nl_layout_view of_a = layout_view_of_operand(a), of_b = layout_view_of_operand(b);
     if (same_is_fine && nl_layout_same_elements(&of_a, &of_b))
         return 0;
     return nl_layout_may_overlap(&of_a, &of_b);

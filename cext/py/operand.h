@@ -38,14 +38,14 @@ typedef struct nl_py_operand {
     uint8_t dtype;   /* an nl_dtype, or NL_OPAQUE for a type that no kernel accepts */
     uint8_t readonly;
     uint8_t copied; /* NL_PY_TRANSFER_IN, _OUT: directions of the copy */
-    uint8_t made;   /* whether nl_py_operand_make has allocated this operand */
+    uint8_t made;   /* whether nl_py_operand_make_array has allocated this operand */
     int ndim;
     int64_t itemsize;
     /* address of the first element; changed to a device address by nl_py_operands_enter */
     uint64_t address;
     const int64_t *shape, *strides; /* of the array at `address` */
     nl_scalar value;                /* VALUE */
-    nl_buffer *buffer;              /* the copy that nl_py_operand_separate has made */
+    nl_buffer *buffer;              /* the copy that nl_py_operand_copy_separate has made */
     int64_t dims[2 * NL_MAX_DIMS];  /* shape and strides, for operands whose geometry no other
                                      * object stores */
 } nl_py_operand;
@@ -69,7 +69,8 @@ typedef struct nl_py_operation {
 } nl_py_operation;
 
 /* Initializes the state for the default stream, without a device. */
-static inline void nl_py_operation_init(nl_py_operation *call, nl_py_state *state, PyObject *name) {
+static inline void nl_py_operation_initialize(nl_py_operation *call, nl_py_state *state,
+                                              PyObject *name) {
     call->state = state;
     call->name = name;
     call->device = NULL;
@@ -88,10 +89,10 @@ int nl_py_operand_read(nl_py_operation *call, PyObject *obj, int index, nl_py_op
  * overlap. */
 int nl_py_operand_read_out(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op);
 /* Reads an input that the function also writes, like nl_py_operand_read_out. */
-int nl_py_operand_read_written(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op);
+int nl_py_operand_read_in_out(nl_py_operation *call, PyObject *obj, int index, nl_py_operand *op);
 void nl_py_operand_clear(nl_py_operand *op);
 /* Fills *op for a missing output. */
-static inline void nl_py_operand_none(nl_py_operand *op) {
+static inline void nl_py_operand_set_missing(nl_py_operand *op) {
     op->given = op->array = NULL;
     op->buffer = NULL;
     op->weak = NL_PY_STRONG;
@@ -105,12 +106,13 @@ PyObject *nl_py_operand_type(const nl_py_operand *op);
 /* Converts an operand of type NL_PY_PLACE_VALUE to `dtype`. Raises OverflowError for a Python int
  * that does not fit, and TypeError for a Python float that an integer type cannot represent, unless
  * `may_lose`. */
-int nl_py_operand_value(const nl_py_operand *op, nl_dtype dtype, int may_lose, void *bytes);
+int nl_py_operand_write_scalar(const nl_py_operand *op, nl_dtype dtype, int may_lose, void *bytes);
 
 /* Allocates an output of this geometry on the device or the host. The strides must be those of a
  * contiguous block, in any axis order. */
-int nl_py_operand_make(nl_py_operation *call, nl_py_operand *op, int on_device, nl_dtype dtype,
-                       int ndim, const int64_t *shape, const int64_t *strides);
+int nl_py_operand_make_array(nl_py_operation *call, nl_py_operand *op, int on_device,
+                             nl_dtype dtype, int ndim, const int64_t *shape,
+                             const int64_t *strides);
 /* Allocates device memory (py/hostcopy) for each host operand whose `copied` is nonzero, and copies
  * the inputs. A dimension with stride 0 on the host has stride 0 on the device. The other
  * dimensions of the copy are contiguous, in the axis order of the host array. Afterwards the
@@ -120,12 +122,12 @@ int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, n
  * the host, which waits for the stream. 0, or -1 with an exception. */
 int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count);
 /* Releases the memory of nl_py_operands_enter. Call this function on every code path. */
-static inline void nl_py_operands_done(nl_py_operation *call) {
+static inline void nl_py_operands_release_memory(nl_py_operation *call) {
     nl_py_hostcopy_clear(&call->hosts);
 }
 /* Replaces an input that overlaps an output by a copy in device memory. 0, or -1 with an
  * exception. */
-int nl_py_operand_separate(nl_py_operation *call, nl_py_operand *op);
+int nl_py_operand_copy_separate(nl_py_operation *call, nl_py_operand *op);
 /* Returns a new reference to the result for an output: the caller's object, or the allocated array.
  * With `scalars`, an allocated 0-D array on the host becomes a NumPy scalar. */
 PyObject *nl_py_operand_result(nl_py_operand *op, int scalars);

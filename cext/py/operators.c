@@ -101,7 +101,7 @@ static PyObject *apply_operator(PyObject *self, int place, PyObject *const *args
 
 /* After a TypeError of the ufunc: returns the result of the reflected operator of `other`, which
  * NumPy would call for each element. If `other` has no such operator, the exception remains set. */
-static PyObject *call_reflected(int place, PyObject *self, PyObject *other) {
+static PyObject *call_reflected_operator(int place, PyObject *self, PyObject *other) {
     nl_py_exception taken;
     if (!exchanged[place] || !PyErr_ExceptionMatches(PyExc_TypeError))
         return NULL;
@@ -118,7 +118,7 @@ static PyObject *call_reflected(int place, PyObject *self, PyObject *other) {
     return NULL;
 }
 
-static PyObject *call_binary(int place, PyObject *left, PyObject *right) {
+static PyObject *apply_binary_operator(int place, PyObject *left, PyObject *right) {
     PyObject *self = device_array_operand(left, right), *other = self == left ? right : left;
     PyObject *args[] = {left, right};
     const nl_py_state *state = ((nl_py_array *)self)->state;
@@ -127,20 +127,20 @@ static PyObject *call_binary(int place, PyObject *left, PyObject *right) {
     if (refused)
         return refused < 0 ? NULL : Py_NewRef(Py_NotImplemented);
     PyObject *result = apply_operator(self, place, args, 2);
-    return result || is_ours || self != left ? result : call_reflected(place, self, other);
+    return result || is_ours || self != left ? result : call_reflected_operator(place, self, other);
 }
 
-static PyObject *in_place(int place, PyObject *self, PyObject *other) {
+static PyObject *apply_in_place(int place, PyObject *self, PyObject *other) {
     PyObject *args[] = {self, other, self};
     return apply_operator(self, place, args, 3);
 }
 
 #define BINARY(slot, ufunc) \
     PyObject *nl_py_operators_##slot(PyObject *left, PyObject *right) { \
-        return call_binary(AT_##slot, left, right); \
+        return apply_binary_operator(AT_##slot, left, right); \
     } \
     PyObject *nl_py_operators_inplace_##slot(PyObject *self, PyObject *other) { \
-        return in_place(AT_##slot, self, other); \
+        return apply_in_place(AT_##slot, self, other); \
     }
 #define UNARY(slot, ufunc) \
     PyObject *nl_py_operators_##slot(PyObject *self) { \
@@ -150,13 +150,13 @@ NL_IN_PLACE_OPERATORS(BINARY)
 NL_UNARY_OPERATORS(UNARY)
 
 PyObject *nl_py_operators_divmod(PyObject *left, PyObject *right) {
-    return call_binary(AT_divmod, left, right);
+    return apply_binary_operator(AT_divmod, left, right);
 }
 
 /* Returns the ufunc for a power. As in NumPy, some Python numbers as exponents select a unary
  * ufunc of the base: square, reciprocal or sqrt. If the exponent is a Python number, the base must
  * be a device array. */
-static int ufunc_of_power(PyObject *base, PyObject *exponent) {
+static int choose_power_ufunc(PyObject *base, PyObject *exponent) {
     int overflow;
     if (!PyLong_CheckExact(exponent) && !PyFloat_CheckExact(exponent))
         return AT_power;
@@ -172,28 +172,28 @@ static int ufunc_of_power(PyObject *base, PyObject *exponent) {
 PyObject *nl_py_operators_power(PyObject *base, PyObject *exponent, PyObject *modulus) {
     if (modulus != Py_None)
         return Py_NewRef(Py_NotImplemented);
-    int place = ufunc_of_power(base, exponent);
-    return place == AT_power ? call_binary(place, base, exponent)
+    int place = choose_power_ufunc(base, exponent);
+    return place == AT_power ? apply_binary_operator(place, base, exponent)
                              : apply_operator(base, place, &base, 1);
 }
 
 PyObject *nl_py_operators_inplace_power(PyObject *self, PyObject *exponent, PyObject *modulus) {
     if (modulus != Py_None)
         return Py_NewRef(Py_NotImplemented);
-    int place = ufunc_of_power(self, exponent);
+    int place = choose_power_ufunc(self, exponent);
     PyObject *args[] = {self, self};
-    return place == AT_power ? in_place(place, self, exponent)
+    return place == AT_power ? apply_in_place(place, self, exponent)
                              : apply_operator(self, place, args, 2);
 }
 
 PyObject *nl_py_operators_inplace_matmul(PyObject *self, PyObject *other) {
-    return in_place(AT_matmul, self, other);
+    return apply_in_place(AT_matmul, self, other);
 }
 
 /* Returns the result of == and != for operands without a ufunc: as in NumPy, no element equals
  * None, a string or the like. If `other` has another type, the exception that is set is raised
  * again. */
-static PyObject *compare_with_no_number(PyObject *self, PyObject *other, int which) {
+static PyObject *compare_with_non_numeric(PyObject *self, PyObject *other, int which) {
     nl_py_exception taken;
     PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);
     return nl_py_error_replace(taken,
@@ -202,9 +202,9 @@ static PyObject *compare_with_no_number(PyObject *self, PyObject *other, int whi
 }
 
 PyObject *nl_py_operators_compare(PyObject *self, PyObject *other, int which) {
-    PyObject *result = call_binary(AT_comparisons + which, self, other);
+    PyObject *result = apply_binary_operator(AT_comparisons + which, self, other);
     if (!result && (which == Py_EQ || which == Py_NE) && PyErr_ExceptionMatches(PyExc_TypeError))
-        return compare_with_no_number(self, other, which);
+        return compare_with_non_numeric(self, other, which);
     return result;
 }
 

@@ -15,7 +15,7 @@ enum { FEWEST = 4 };
 
 /* ---- entries ---- */
 
-static uint32_t hash_of(const nl_device *device, const void *key, size_t size) {
+static uint32_t hash_key(const nl_device *device, const void *key, size_t size) {
     uint64_t hash = (uint64_t)(uintptr_t)device;
     for (size_t at = 0; at < size; at += NL_PY_KEY_WORD) {
         uint64_t word;
@@ -64,13 +64,13 @@ void nl_py_overload_free(nl_py_overload *e) {
 }
 
 static int is_stale(const nl_py_overload *e) {
-    return !nl_py_overload_lives(e, e->device);
+    return !nl_py_overload_runs_on(e, e->device);
 }
 
 /* ---- slots ---- */
 
 /* Returns the slot of the key, or the empty slot in which to insert the key. */
-static void **slot_of(slots *s, const nl_py_overload *e) {
+static void **find_slot(slots *s, const nl_py_overload *e) {
     size_t i = e->hash & s->mask;
     for (const nl_py_overload *other; (other = s->items[i]) != NULL; i = (i + 1) & s->mask)
         if (other->hash == e->hash && other->device == e->device && other->size == e->size &&
@@ -79,15 +79,15 @@ static void **slot_of(slots *s, const nl_py_overload *e) {
     return &s->items[i];
 }
 
-static void put_entry(slots *s, nl_py_overload *e) {
-    void **slot = slot_of(s, e);
+static void insert_entry(slots *s, nl_py_overload *e) {
+    void **slot = find_slot(s, e);
     s->used += *slot == NULL;
     nl_atomic_store_pointer(slot, e);
 }
 
 /* Returns a new array of slots with space for one more entry; at most half of the slots are used.
  * Dead entries are not copied to larger slots. */
-static slots *grown_table(nl_py_overloads *t, nl_error *err) {
+static slots *make_larger_table(nl_py_overloads *t, nl_error *err) {
     slots *old = t->slots;
     size_t count = FEWEST, live = 1;
     if (old && 2 * (old->used + 1) <= old->mask + 1)
@@ -103,7 +103,7 @@ static slots *grown_table(nl_py_overloads *t, nl_error *err) {
     s->mask = count - 1;
     for (size_t i = 0; old && i <= old->mask; i++)
         if (old->items[i] && !is_stale(old->items[i]))
-            put_entry(s, old->items[i]);
+            insert_entry(s, old->items[i]);
     return s;
 }
 
@@ -114,7 +114,7 @@ nl_py_overload *nl_py_overloads_find(nl_py_overloads *t, const nl_device *device
     slots *s = nl_atomic_load_pointer(&t->slots);
     if (!s)
         return NULL;
-    for (size_t i = hash_of(device, key, size);; i++) {
+    for (size_t i = hash_key(device, key, size);; i++) {
         nl_py_overload *e = nl_atomic_load_pointer(&s->items[i & s->mask]);
         if (!e || nl_py_overload_fits(e, device, key, size))
             return e;
@@ -124,14 +124,14 @@ nl_py_overload *nl_py_overloads_find(nl_py_overloads *t, const nl_device *device
 int nl_py_overloads_add(nl_py_overloads *t, PyObject *owner, nl_py_overload *e) {
     nl_error err;
     slots *s;
-    e->hash = hash_of(e->device, e->key, e->size);
+    e->hash = hash_key(e->device, e->key, e->size);
     (void)owner;
     Py_BEGIN_CRITICAL_SECTION(owner);
-    s = grown_table(t, &err);
+    s = make_larger_table(t, &err);
     if (s) {
         e->next = t->all;
         nl_atomic_store_entry(&t->all, e);
-        put_entry(s, e);
+        insert_entry(s, e);
         nl_atomic_store_pointer(&t->slots, s);
     }
     Py_END_CRITICAL_SECTION();
@@ -145,7 +145,7 @@ void nl_py_overloads_forget(nl_py_overloads *t) {
         nl_atomic_store32_relaxed(&e->dead, 1);
 }
 
-int nl_py_overloads_visit(const nl_py_overloads *t, visitproc visit, void *arg) {
+int nl_py_overloads_traverse(const nl_py_overloads *t, visitproc visit, void *arg) {
     for (nl_py_overload *e = t->all; e; e = e->next)
         Py_VISIT(e->code);
     return 0;

@@ -39,7 +39,7 @@ enum { NL_PY_KEY_WORD = sizeof(uint64_t) };
 #define NL_PY_KEY_CAPACITY(size) \
     (((size_t)(size) + NL_PY_KEY_WORD - 1) / NL_PY_KEY_WORD * NL_PY_KEY_WORD)
 /* Sets the padding of a key of `size` bytes to zero; call this function before writing the key. */
-static inline void nl_py_key_open(void *key, size_t size) {
+static inline void nl_py_key_clear_padding(void *key, size_t size) {
     if (size % NL_PY_KEY_WORD)
         memset((char *)key + size / NL_PY_KEY_WORD * NL_PY_KEY_WORD, 0, NL_PY_KEY_WORD);
 }
@@ -55,13 +55,14 @@ static inline int nl_py_key_equal(const void *first, const void *second, size_t 
 }
 
 /* Returns whether the entry's code can still run on this device. */
-static inline int nl_py_overload_lives(const nl_py_overload *e, const nl_device *device) {
+static inline int nl_py_overload_runs_on(const nl_py_overload *e, const nl_device *device) {
     return e->device == device && !nl_atomic_load32_relaxed(&e->dead) &&
            (!device || e->generation == nl_atomic_load(&device->generation));
 }
 static inline int nl_py_overload_fits(const nl_py_overload *e, const nl_device *device,
                                       const void *key, size_t size) {
-    return nl_py_overload_lives(e, device) && e->size == size && nl_py_key_equal(e->key, key, size);
+    return nl_py_overload_runs_on(e, device) && e->size == size &&
+           nl_py_key_equal(e->key, key, size);
 }
 static inline nl_py_kernel *nl_py_overload_kernel(const nl_py_overload *e) {
     return (nl_py_kernel *)e->code;
@@ -86,7 +87,7 @@ int nl_py_overloads_add(nl_py_overloads *t, PyObject *owner, nl_py_overload *e);
 /* Marks all entries as dead. */
 void nl_py_overloads_forget(nl_py_overloads *t);
 /* These functions implement tp_traverse, tp_clear and tp_dealloc of the table's owner. */
-int nl_py_overloads_visit(const nl_py_overloads *t, visitproc visit, void *arg);
+int nl_py_overloads_traverse(const nl_py_overloads *t, visitproc visit, void *arg);
 void nl_py_overloads_clear(nl_py_overloads *t);
 void nl_py_overloads_free(nl_py_overloads *t);
 

@@ -17,11 +17,11 @@ typedef struct asked {
 
 /* Finds the handler of the object's type. Returns 1 and a new reference to the handler, 0 if the
  * type defines no handler, -1 with an exception. */
-static int handler_of(const nl_py_state *state, PyObject *obj, PyObject **handler) {
+static int find_ufunc_handler(const nl_py_state *state, PyObject *obj, PyObject **handler) {
     PyObject *name = PyTuple_GET_ITEM(state->override_names, 0), *usual, *memory;
     PyObject *type = (PyObject *)Py_TYPE(obj);
     *handler = NULL;
-    if (nl_py_override_plain(state, obj) || nl_py_hostarray_is_scalar(obj) ||
+    if (nl_py_override_is_plain(state, obj) || nl_py_hostarray_is_scalar(obj) ||
         PyUnicode_Check(obj) || PyBool_Check(obj) || PyList_CheckExact(obj) ||
         PyTuple_CheckExact(obj) || nl_py_devarray_check(state, obj))
         return 0;
@@ -43,10 +43,10 @@ static int handler_of(const nl_py_state *state, PyObject *obj, PyObject **handle
     return found < 0 ? -1 : 0;
 }
 
-static int ask_also(const nl_py_state *state, PyObject *obj, asked *a) {
+static int add_handler(const nl_py_state *state, PyObject *obj, asked *a) {
     PyObject *handler;
     int place = a->count;
-    int found = handler_of(state, obj, &handler);
+    int found = find_ufunc_handler(state, obj, &handler);
     if (found <= 0)
         return found;
     for (int i = 0; i < a->count; i++) {
@@ -68,11 +68,11 @@ static int ask_also(const nl_py_state *state, PyObject *obj, asked *a) {
 }
 
 /* Returns out= as a tuple. */
-static PyObject *as_tuple(PyObject *out) {
+static PyObject *out_as_tuple(PyObject *out) {
     return PyTuple_Check(out) ? Py_NewRef(out) : PyTuple_Pack(1, out);
 }
 
-static int is_out(PyObject *name) {
+static int is_out_keyword(PyObject *name) {
     return PyUnicode_CompareWithASCIIString(name, "out") == 0;
 }
 
@@ -90,9 +90,9 @@ static PyObject *keywords_with_out_tuple(int nin, PyObject *const *args, Py_ssiz
     }
     for (Py_ssize_t i = 0; dict && keywords && i < PyTuple_GET_SIZE(keywords); i++) {
         PyObject *name = PyTuple_GET_ITEM(keywords, i), *value = args[nargs + i];
-        if (is_out(name) && value == Py_None)
+        if (is_out_keyword(name) && value == Py_None)
             continue;
-        value = is_out(name) ? as_tuple(value) : Py_NewRef(value);
+        value = is_out_keyword(name) ? out_as_tuple(value) : Py_NewRef(value);
         if (!value || PyDict_SetItem(dict, name, value) < 0)
             Py_CLEAR(dict);
         Py_XDECREF(value);
@@ -163,23 +163,24 @@ static PyObject *call_override(const nl_py_state *state, PyObject *ufunc, int ni
 static int find_override(const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
                          PyObject *keywords, asked *a) {
     for (Py_ssize_t i = 0; i < nargs; i++)
-        if (ask_also(state, args[i], a) < 0)
+        if (add_handler(state, args[i], a) < 0)
             return -1;
     for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); i++) {
         PyObject *out = args[nargs + i];
-        if (!is_out(PyTuple_GET_ITEM(keywords, i)))
+        if (!is_out_keyword(PyTuple_GET_ITEM(keywords, i)))
             continue;
-        if (!PyTuple_Check(out) && ask_also(state, out, a) < 0)
+        if (!PyTuple_Check(out) && add_handler(state, out, a) < 0)
             return -1;
         for (Py_ssize_t j = 0; PyTuple_Check(out) && j < PyTuple_GET_SIZE(out); j++)
-            if (ask_also(state, PyTuple_GET_ITEM(out, j), a) < 0)
+            if (add_handler(state, PyTuple_GET_ITEM(out, j), a) < 0)
                 return -1;
     }
     return 0;
 }
 
-int nl_py_override_slow(const nl_py_state *state, PyObject *ufunc, int nin, PyObject *const *args,
-                        Py_ssize_t nargs, PyObject *keywords, PyObject **result) {
+int nl_py_override_call_handlers(const nl_py_state *state, PyObject *ufunc, int nin,
+                                 PyObject *const *args, Py_ssize_t nargs, PyObject *keywords,
+                                 PyObject **result) {
     asked a;
     a.count = 0;
     int status = find_override(state, args, nargs, keywords, &a) < 0 ? -1 : a.count > 0;

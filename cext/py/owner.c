@@ -30,7 +30,7 @@ static int add_owner(nl_py_owners *owners, CUstream handle, PyObject *stream) {
     return 0;
 }
 
-static int add_library(nl_py_owners *owners, PyObject *obj) {
+static int add_library_owner(nl_py_owners *owners, PyObject *obj) {
     CUstream handle;
     PyObject *keeper;
     int found =
@@ -42,7 +42,7 @@ static int add_library(nl_py_owners *owners, PyObject *obj) {
     return result;
 }
 
-static int add_array(nl_py_owners *owners, nl_py_array *a) {
+static int add_array_owner(nl_py_owners *owners, nl_py_array *a) {
     int result = 0;
     PyObject *stream;
     if (a->buffer->device != owners->device || !a->buffer->size)
@@ -54,7 +54,7 @@ static int add_array(nl_py_owners *owners, nl_py_array *a) {
         !nl_py_stream_is_ordered(stream))
         result = add_owner(owners, ((nl_py_stream *)stream)->stream->handle, stream);
     else if (!stream && a->flags & NL_PY_ARRAY_LENT)
-        result = add_library(owners, a->owner);
+        result = add_library_owner(owners, a->owner);
     else
         owners->has_default = 1;
     Py_XDECREF(stream);
@@ -64,7 +64,7 @@ static int add_array(nl_py_owners *owners, nl_py_array *a) {
 /* Adds the stream of an object that is neither a device array nor of a library with a current
  * stream: the object may have the CUDA Array Interface. An object that cannot be read is ignored;
  * the call raises an exception later, with the parameter's name in the message. */
-static int add_object(nl_py_owners *owners, nl_py_values *values, PyObject *obj) {
+static int add_interface_owner(nl_py_owners *owners, nl_py_values *values, PyObject *obj) {
     if (!values || obj == Py_None || nl_py_hostarray_is_scalar(obj) || PyUnicode_Check(obj) ||
         PyBytes_Check(obj) || PyComplex_CheckExact(obj))
         return 0;
@@ -78,33 +78,33 @@ static int add_object(nl_py_owners *owners, nl_py_values *values, PyObject *obj)
     if (v->kind != NL_PY_VALUE_DEVICE)
         return 0;
     if (v->array)
-        return add_array(owners, (nl_py_array *)v->array);
+        return add_array_owner(owners, (nl_py_array *)v->array);
     const nl_py_foreign *foreign = &v->memory.foreign;
     return add_owner(owners, foreign->has_stream ? foreign->stream : NULL, NULL);
 }
 
 enum { MAX_DEPTH = 3 }; /* lists may contain themselves */
 
-static int read_all(nl_py_owners *owners, nl_py_values *values, PyObject *const *args,
-                    Py_ssize_t count, int depth) {
+static int read_owners(nl_py_owners *owners, nl_py_values *values, PyObject *const *args,
+                       Py_ssize_t count, int depth) {
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < count; i++) {
         PyObject *obj = args[i];
         if (Py_TYPE(obj) == owners->lender)
             continue;
         if (nl_py_dlpack_is_registered(owners->state, obj))
-            result = add_library(owners, obj);
-        else if (nl_py_owner_is_excluded(owners->state, obj))
+            result = add_library_owner(owners, obj);
+        else if (nl_py_owner_is_plain_value(owners->state, obj))
             continue;
         else if (nl_py_devarray_check(owners->state, obj))
-            result = add_array(owners, (nl_py_array *)obj);
-        else if (nl_py_lender_is(owners->state, obj))
-            result = add_library(owners, obj);
+            result = add_array_owner(owners, (nl_py_array *)obj);
+        else if (nl_py_lender_has_stream(owners->state, obj))
+            result = add_library_owner(owners, obj);
         else if (!PyTuple_CheckExact(obj) && !PyList_CheckExact(obj))
-            result = add_object(owners, values, obj);
+            result = add_interface_owner(owners, values, obj);
         else if (depth < MAX_DEPTH)
-            result = read_all(owners, values, PySequence_Fast_ITEMS(obj),
-                              PySequence_Fast_GET_SIZE(obj), depth + 1);
+            result = read_owners(owners, values, PySequence_Fast_ITEMS(obj),
+                                 PySequence_Fast_GET_SIZE(obj), depth + 1);
     }
     return result;
 }
@@ -117,7 +117,7 @@ int nl_py_owners_read(nl_py_owners *owners, nl_py_state *state, nl_device *devic
     owners->current = values ? &values->current : &own;
     owners->lender = NULL;
     owners->has_default = owners->count = 0;
-    int result = read_all(owners, values, args, count, 0);
+    int result = read_owners(owners, values, args, count, 0);
     owners->current = NULL;
     return result;
 }
@@ -184,7 +184,7 @@ static int dlpack_device(PyObject *obj) {
 
 /* Returns the device of another library's array. Errors are ignored, because the call reads the
  * object again and reports them. */
-static int device_of_object(nl_py_state *state, PyObject *obj) {
+static int device_of_owner(nl_py_state *state, PyObject *obj) {
     nl_py_value v;
     nl_error err;
     int ordinal = NL_PY_DEVICE_IS_OPEN;
@@ -208,17 +208,18 @@ static int device_of_object(nl_py_state *state, PyObject *obj) {
     return ordinal;
 }
 
-static int device_of(nl_py_state *state, PyObject *const *args, Py_ssize_t count, int depth) {
+static int device_of_arguments(nl_py_state *state, PyObject *const *args, Py_ssize_t count,
+                               int depth) {
     int found = NL_PY_DEVICE_IS_OPEN;
     for (Py_ssize_t i = 0; i < count && found != NL_PY_DEVICE_IS_CURRENT; i++) {
         int ordinal = NL_PY_DEVICE_IS_OPEN;
         if (nl_py_devarray_check(state, args[i]))
             ordinal = ((nl_py_array *)args[i])->buffer->device->ordinal;
         else if ((PyTuple_CheckExact(args[i]) || PyList_CheckExact(args[i])) && depth < MAX_DEPTH)
-            ordinal = device_of(state, PySequence_Fast_ITEMS(args[i]),
-                                PySequence_Fast_GET_SIZE(args[i]), depth + 1);
+            ordinal = device_of_arguments(state, PySequence_Fast_ITEMS(args[i]),
+                                          PySequence_Fast_GET_SIZE(args[i]), depth + 1);
         else
-            ordinal = device_of_object(state, args[i]);
+            ordinal = device_of_owner(state, args[i]);
         if (ordinal == nl_device_selected())
             found = NL_PY_DEVICE_IS_CURRENT;
         else if (found == NL_PY_DEVICE_IS_OPEN || ordinal == NL_PY_DEVICE_IS_CURRENT)
@@ -234,11 +235,11 @@ int nl_py_owners_device(nl_py_state *state, PyObject *const *args, Py_ssize_t co
         if (nl_py_devarray_check(state, args[i]) &&
             ((nl_py_array *)args[i])->buffer->device->ordinal == nl_device_selected())
             return NL_PY_DEVICE_IS_CURRENT;
-    return device_of(state, args, count, 0);
+    return device_of_arguments(state, args, count, 0);
 }
 
 /* Restores the device selection. Preserves the exception of the call, if there is one. */
-static int select_again(int before) {
+static int restore_selection(int before) {
     nl_py_exception taken;
     nl_error err;
     PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);
@@ -257,7 +258,7 @@ PyObject *nl_py_owners_run_on_device(int ordinal, vectorcallfunc function, PyObj
     if (nl_device_select(ordinal, &err) < 0)
         return nl_py_raise(&err);
     PyObject *result = function(callable, args, nargsf, keywords);
-    if (select_again(before) < 0)
+    if (restore_selection(before) < 0)
         Py_CLEAR(result);
     return result;
 }
@@ -266,7 +267,7 @@ PyObject *nl_py_owners_run_on_device(int ordinal, vectorcallfunc function, PyObj
 
 /* Returns a new reference to the Stream of the first owner: the Stream of a bound array, or a new
  * Stream for a foreign handle. */
-static PyObject *stream_of(const nl_py_owners *owners) {
+static PyObject *stream_of_first_owner(const nl_py_owners *owners) {
     PyObject *stream = owners->streams[0].stream;
     if (stream && Py_IS_TYPE(stream, owners->state->stream_class))
         return Py_NewRef(stream);
@@ -274,11 +275,12 @@ static PyObject *stream_of(const nl_py_owners *owners) {
                                         stream);
 }
 
-static PyObject *run_on(nl_py_owners *owners, vectorcallfunc function, PyObject *callable,
-                        PyObject *const *args, size_t nargsf, PyObject *keywords) {
-    PyObject *stream = stream_of(owners), *result = NULL;
+static PyObject *run_on_owner_stream(nl_py_owners *owners, vectorcallfunc function,
+                                     PyObject *callable, PyObject *const *args, size_t nargsf,
+                                     PyObject *keywords) {
+    PyObject *stream = stream_of_first_owner(owners), *result = NULL;
     if (stream && nl_py_owners_enter(owners) == 0) {
-        result = nl_py_stream_call(stream, function, callable, args, nargsf, keywords);
+        result = nl_py_stream_call_on(stream, function, callable, args, nargsf, keywords);
         if (nl_py_owners_leave(owners, result ? 0 : -1) < 0)
             Py_CLEAR(result);
     }
@@ -288,7 +290,7 @@ static PyObject *run_on(nl_py_owners *owners, vectorcallfunc function, PyObject 
 
 int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *callable,
                      PyObject *const *args, size_t nargsf, PyObject *keywords, PyObject **result) {
-    Py_ssize_t count = PyVectorcall_NARGS(nargsf) + nl_py_named(keywords);
+    Py_ssize_t count = PyVectorcall_NARGS(nargsf) + nl_py_count_keywords(keywords);
     nl_py_owners owners;
     nl_error err;
     int elsewhere = nl_capture_is_active_in_thread() ? NL_PY_DEVICE_IS_CURRENT
@@ -302,7 +304,7 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
     if (nl_py_stream_here) {
         PyObject *bound = nl_py_devarray_find_stream(state, args, count);
         if (bound)
-            *result = nl_py_stream_call(bound, function, callable, args, nargsf, keywords);
+            *result = nl_py_stream_call_on(bound, function, callable, args, nargsf, keywords);
         return bound != NULL;
     }
     /* not nl_device_current, which would count as a device use (nl_device_count_uses) and
@@ -314,13 +316,13 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
     int possible = nl_py_owners_read(&owners, state, dev, NULL, args, count) == 0;
     int runs = !possible || owners.count;
     if (possible && owners.count)
-        *result = run_on(&owners, function, callable, args, nargsf, keywords);
+        *result = run_on_owner_stream(&owners, function, callable, args, nargsf, keywords);
     nl_py_owners_clear(&owners);
     return runs;
 }
 
-static PyObject *call_plainly(PyObject *callable, PyObject *const *args, size_t nargsf,
-                              PyObject *keywords) {
+static PyObject *call_without_owner(PyObject *callable, PyObject *const *args, size_t nargsf,
+                                    PyObject *keywords) {
     return PyObject_Vectorcall(callable, args, nargsf, keywords);
 }
 
@@ -331,8 +333,8 @@ static PyObject *call_for_owners(PyObject *module, PyObject *const *args, Py_ssi
         return NULL;
     }
     size_t count = (size_t)nargs - 1;
-    if (nl_py_owners_call(nl_py_state_of(module), call_plainly, args[0], args + 1, count, NULL,
-                          &result))
+    if (nl_py_owners_call(nl_py_state_of(module), call_without_owner, args[0], args + 1, count,
+                          NULL, &result))
         return result;
     return PyObject_Vectorcall(args[0], args + 1, count, NULL);
 }

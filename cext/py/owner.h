@@ -40,7 +40,7 @@ typedef struct nl_py_owners {
 
 /* Returns whether the object is a value without a stream, such as a number. The function tests
  * these types first, because a lookup of missing attributes in their classes is slow. */
-static inline int nl_py_owner_is_excluded(const nl_py_state *state, PyObject *obj) {
+static inline int nl_py_owner_is_plain_value(const nl_py_state *state, PyObject *obj) {
     return obj == Py_None || obj == state->no_value || PyLong_CheckExact(obj) ||
            PyFloat_CheckExact(obj) || nl_py_hostarray_is_exact_array(obj) ||
            nl_py_hostarray_is_scalar(obj);
@@ -108,7 +108,7 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
 static inline int nl_py_owners_call(nl_py_state *state, vectorcallfunc function, PyObject *callable,
                                     PyObject *const *args, size_t nargsf, PyObject *keywords,
                                     PyObject **result) {
-    Py_ssize_t count = PyVectorcall_NARGS(nargsf) + nl_py_named(keywords);
+    Py_ssize_t count = PyVectorcall_NARGS(nargsf) + nl_py_count_keywords(keywords);
     return nl_py_owners_are_possible(state, args, count) &&
            nl_py_owners_run(state, function, callable, args, nargsf, keywords, result);
 }

@@ -114,7 +114,7 @@ static int equals_location(const location *a, const location *b) {
 
 /* Returns the work area of a location; creates the work area if necessary. Returns NULL with an
  * exception. */
-static work_area *area_at(plans *p, const location *at) {
+static work_area *get_area_at(plans *p, const location *at) {
     nl_error err;
     for (work_area *a = p->areas; a; a = a->next)
         if (equals_location(&a->at, at))
@@ -146,7 +146,7 @@ static size_t size_of(const work_area *area) {
     return area->memory ? (size_t)((nl_py_array *)area->memory)->shape[0] : 0;
 }
 
-static work_area *least_used_area(plans *p, const work_area *except) {
+static work_area *find_least_used_area(plans *p, const work_area *except) {
     work_area *least = NULL;
     for (work_area *a = p->areas; a; a = a->next)
         if (a != except && a->memory && (!least || a->used < least->used))
@@ -161,7 +161,7 @@ static void limit_areas(plans *p, const work_area *except) {
     for (const work_area *a = p->areas; a; a = a->next)
         total += size_of(a);
     while (total > nl_atomic_load(&max_area_bytes)) {
-        work_area *least = least_used_area(p, except);
+        work_area *least = find_least_used_area(p, except);
         if (!least)
             return;
         total -= size_of(least);
@@ -172,7 +172,7 @@ static void limit_areas(plans *p, const work_area *except) {
 /* Replaces the memory of the work area by larger memory. The smaller memory is released first, so
  * that the larger allocation may reuse it. Pending work may still use the smaller memory, because
  * memory is released in the stream's order. */
-static int grow_area(nl_py_state *state, plans *p, work_area *area, size_t size) {
+static int replace_by_larger_area(nl_py_state *state, plans *p, work_area *area, size_t size) {
     Py_CLEAR(area->memory);
     PyObject *made = nl_py_workspace_new(state, size);
     if (!made)
@@ -184,7 +184,7 @@ static int grow_area(nl_py_state *state, plans *p, work_area *area, size_t size)
 
 /* Returns the work area for a call: the work area of the graph if the stream is being captured,
  * otherwise the work area that all calls in this stream share. Returns a new reference. */
-static PyObject *area_for(nl_py_state *state, plans *p, const entry *e, CUstream stream) {
+static PyObject *get_area_for_call(nl_py_state *state, plans *p, const entry *e, CUstream stream) {
     if (nl_capture_is_any_active()) {
         PyObject *of_graph = nl_py_workspace_of_graph(stream, e->needs);
         if (of_graph != Py_None)
@@ -192,14 +192,14 @@ static PyObject *area_for(nl_py_state *state, plans *p, const entry *e, CUstream
         Py_DECREF(of_graph);
     }
     e->area->used = ++p->clock;
-    if (size_of(e->area) < e->needs && grow_area(state, p, e->area, e->needs) < 0)
+    if (size_of(e->area) < e->needs && replace_by_larger_area(state, p, e->area, e->needs) < 0)
         return NULL;
     return Py_NewRef(e->area->memory);
 }
 
 /* ---- the table ---- */
 
-static entry **bucket_of(plans *p, const planned *of, const location *at) {
+static entry **find_bucket(plans *p, const planned *of, const location *at) {
     uint64_t hash = (uint64_t)(uintptr_t)of;
     hash = (hash ^ (uint64_t)(uintptr_t)at->stream) * UINT64_C(0x9E3779B97F4A7C15);
     hash = (hash ^ (hash >> 32) ^ at->generation ^ ((uint64_t)at->device << 20)) *
@@ -207,12 +207,12 @@ static entry **bucket_of(plans *p, const planned *of, const location *at) {
     return &p->buckets[hash >> (64 - BUCKET_BITS)];
 }
 
-static void unlink_age(plans *p, entry *e) {
+static void unlink_from_age_list(plans *p, entry *e) {
     *(e->newer ? &e->newer->older : &p->newest) = e->older;
     *(e->older ? &e->older->newer : &p->oldest) = e->newer;
 }
 
-static void link_newest(plans *p, entry *e) {
+static void link_as_newest(plans *p, entry *e) {
     e->newer = NULL;
     e->older = p->newest;
     *(p->newest ? &p->newest->newer : &p->oldest) = e;
@@ -222,12 +222,12 @@ static void link_newest(plans *p, entry *e) {
 /* Returns a borrowed reference to the thread's plan for a call at this location, or NULL without an
  * exception if no such plan exists. */
 static entry *find_entry(plans *p, const planned *of, const location *at) {
-    entry *e = *bucket_of(p, of, at);
+    entry *e = *find_bucket(p, of, at);
     while (e && !(e->of == (PyObject *)of && equals_location(&e->area->at, at)))
         e = e->next;
     if (e && e != p->newest) {
-        unlink_age(p, e);
-        link_newest(p, e);
+        unlink_from_age_list(p, e);
+        link_as_newest(p, e);
     }
     return e;
 }
@@ -243,11 +243,11 @@ static void release_entry(plans *p, entry *e) {
 }
 
 static void remove_entry(plans *p, entry *e) {
-    entry **link = bucket_of(p, (planned *)e->of, &e->area->at);
+    entry **link = find_bucket(p, (planned *)e->of, &e->area->at);
     while (*link != e)
         link = &(*link)->next;
     *link = e->next;
-    unlink_age(p, e);
+    unlink_from_age_list(p, e);
     p->count--;
     release_entry(p, e);
 }
@@ -257,7 +257,7 @@ static void remove_entry(plans *p, entry *e) {
 static entry *add_entry(plans *p, const planned *of, const location *at, PyObject *plan,
                         size_t needs) {
     nl_error err;
-    work_area *area = area_at(p, at);
+    work_area *area = get_area_at(p, at);
     entry *made = area ? nl_mem_zalloc(sizeof *made, &err) : NULL;
     if (!made) {
         if (area) {
@@ -266,7 +266,7 @@ static entry *add_entry(plans *p, const planned *of, const location *at, PyObjec
         }
         return NULL;
     }
-    entry **bucket = bucket_of(p, of, at);
+    entry **bucket = find_bucket(p, of, at);
     *made = (entry){.references = 1,
                     .of = Py_NewRef((PyObject *)of),
                     .plan = Py_NewRef(plan),
@@ -275,7 +275,7 @@ static entry *add_entry(plans *p, const planned *of, const location *at, PyObjec
                     .next = *bucket};
     *bucket = made;
     area->plans++;
-    link_newest(p, made);
+    link_as_newest(p, made);
     p->count++;
     while (p->count > MAX_PLANS)
         remove_entry(p, p->oldest);
@@ -307,7 +307,7 @@ static void clear_plans(plans *p) {
 static void plans_dealloc(PyObject *self) {
     clear_plans((plans *)self);
     Py_CLEAR(((plans *)self)->retained);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyType_Slot plans_slots[] = {
@@ -323,7 +323,7 @@ static PyType_Spec plans_spec = {
 
 /* Returns a new reference to the function of this name in self->functions, or NULL with an
  * exception. */
-static PyObject *function_of(const planned *self, PyObject *name) {
+static PyObject *find_function(const planned *self, PyObject *name) {
     PyObject *found = PyDict_GetItemWithError(self->functions, name);
     if (!found && !PyErr_Occurred())
         PyErr_SetObject(PyExc_KeyError, name);
@@ -355,7 +355,7 @@ static PyObject *check_call_status(const planned *self, PyObject *name, PyObject
 }
 
 static int set_area(const planned *self, entry *e, PyObject *stream, PyObject *area) {
-    PyObject *function = function_of(self, self->set_area), *done;
+    PyObject *function = find_function(self, self->set_area), *done;
     if (!function)
         return -1;
     e->area_set = 0;
@@ -371,16 +371,16 @@ static int set_area(const planned *self, entry *e, PyObject *stream, PyObject *a
 
 /* Sets the plan's work area, and orders the work area's memory with the stream. *area is a new
  * reference, or NULL if the plan needs no work area. 0, or -1 with an exception. */
-static int enter_area(const planned *self, plans *p, entry *e, PyObject *argument,
-                      PyObject **area) {
+static int set_plan_area(const planned *self, plans *p, entry *e, PyObject *argument,
+                         PyObject **area) {
     CUstream stream;
     int blocking;
     nl_error err;
     if (e->needs == 0)
         return 0;
-    if (nl_py_stream_from(self->state, argument, &stream, &blocking) < 0)
+    if (nl_py_stream_from_argument(self->state, argument, &stream, &blocking) < 0)
         return -1;
-    *area = area_for(self->state, p, e, stream);
+    *area = get_area_for_call(self->state, p, e, stream);
     if (!*area)
         return -1;
     if (((nl_py_array *)*area)->address != e->area_set && set_area(self, e, argument, *area) < 0)
@@ -391,16 +391,16 @@ static int enter_area(const planned *self, plans *p, entry *e, PyObject *argumen
     return -1;
 }
 
-static PyObject *call_plan(const planned *self, plans *p, entry *e, PyObject *const *args,
-                           Py_ssize_t count) {
+static PyObject *execute_plan(const planned *self, plans *p, entry *e, PyObject *const *args,
+                              Py_ssize_t count) {
     PyObject *given[MAX_ARGUMENTS + 1], *area = NULL, *result = NULL;
     PyObject *function =
-        nl_capture_is_any_active() ? Py_NewRef(self->captured) : function_of(self, self->name);
+        nl_capture_is_any_active() ? Py_NewRef(self->captured) : find_function(self, self->name);
     given[0] = args[0];
     given[1] = e->plan;
     for (Py_ssize_t i = 1; i < count; i++)
         given[1 + i] = args[i];
-    int status = function ? enter_area(self, p, e, args[0], &area) : -1;
+    int status = function ? set_plan_area(self, p, e, args[0], &area) : -1;
     if (status == 0 && nl_capture_is_foreign)
         status = retain_object(p, e->plan) < 0 || (area && retain_object(p, area) < 0) ? -1 : 0;
     if (status == 0)
@@ -429,7 +429,7 @@ static PyObject *planned_vectorcall(PyObject *object, PyObject *const *args, siz
     if (!e)
         return NULL;
     e->references++;
-    PyObject *result = call_plan(self, here, e, args, count);
+    PyObject *result = execute_plan(self, here, e, args, count);
     release_entry(here, e);
     return result;
 }
@@ -469,7 +469,7 @@ static void planned_dealloc(PyObject *object) {
     Py_CLEAR(self->set_area);
     Py_CLEAR(self->captured);
     Py_CLEAR(self->fail);
-    nl_py_free(object);
+    nl_py_free_object(object);
 }
 
 static PyMemberDef planned_members[] = {

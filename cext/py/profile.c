@@ -23,7 +23,7 @@ static PyObject *profile_close(PyObject *Py_UNUSED(module), PyObject *number) {
     Py_RETURN_NONE;
 }
 
-static PyObject *make_numbers(const uint64_t *numbers, Py_ssize_t count) {
+static PyObject *tuple_of_numbers(const uint64_t *numbers, Py_ssize_t count) {
     PyObject *made = PyTuple_New(count);
     for (Py_ssize_t i = 0; made && i < count; i++) {
         PyObject *value = PyLong_FromUnsignedLongLong(numbers[i]);
@@ -35,12 +35,12 @@ static PyObject *make_numbers(const uint64_t *numbers, Py_ssize_t count) {
     return made;
 }
 
-static PyObject *make_samples(const nl_profile_line *line) {
+static PyObject *tuple_of_samples(const nl_profile_line *line) {
     PyObject *made = PyTuple_New(NL_PROFILE_SAMPLES);
     for (Py_ssize_t i = 0; made && i < NL_PROFILE_SAMPLES; i++) {
         const nl_profile_sample *sample = &line->samples[i];
-        PyObject *one =
-            Py_BuildValue("(IIN)", sample->size, sample->mask, make_numbers(sample->address, 32));
+        PyObject *one = Py_BuildValue("(IIN)", sample->size, sample->mask,
+                                      tuple_of_numbers(sample->address, 32));
         if (!one)
             Py_CLEAR(made);
         else
@@ -50,17 +50,17 @@ static PyObject *make_samples(const nl_profile_line *line) {
 }
 
 /* if one of the objects is NULL, the format N of Py_BuildValue frees the others */
-static PyObject *make_line(const nl_profile_line *line) {
-    return Py_BuildValue("(siN(NN)N)", line->file, line->line,
-                         make_numbers(line->counters, NL_PROFILE_COUNT),
-                         make_numbers(line->widened[0], NL_PROFILE_COUNT),
-                         make_numbers(line->widened[1], NL_PROFILE_COUNT), make_samples(line));
+static PyObject *dict_of_line(const nl_profile_line *line) {
+    return Py_BuildValue(
+        "(siN(NN)N)", line->file, line->line, tuple_of_numbers(line->counters, NL_PROFILE_COUNT),
+        tuple_of_numbers(line->widened[0], NL_PROFILE_COUNT),
+        tuple_of_numbers(line->widened[1], NL_PROFILE_COUNT), tuple_of_samples(line));
 }
 
-static PyObject *make_lines(const nl_profile *p) {
+static PyObject *list_of_lines(const nl_profile *p) {
     PyObject *lines = PyTuple_New((Py_ssize_t)p->count);
     for (unsigned i = 0; lines && i < p->count; i++) {
-        PyObject *line = make_line(&p->lines[i]);
+        PyObject *line = dict_of_line(&p->lines[i]);
         if (!line)
             Py_CLEAR(lines);
         else
@@ -69,7 +69,7 @@ static PyObject *make_lines(const nl_profile *p) {
     return lines;
 }
 
-static PyObject *make_measured(const nl_profile_measured *m) {
+static PyObject *tuple_of_measured(const nl_profile_measured *m) {
     if (!m->is_there)
         Py_RETURN_NONE;
     return Py_BuildValue("(diiii)", m->milliseconds, m->registers, m->local_bytes,
@@ -83,14 +83,14 @@ static PyObject *profile_take(PyObject *Py_UNUSED(module), PyObject *number) {
     nl_profile *p = nl_cu.TakeProfile ? nl_cu.TakeProfile(token) : nl_timed_pop(token);
     if (!p)
         Py_RETURN_NONE;
-    PyObject *lines = make_lines(p), *made = NULL;
+    PyObject *lines = list_of_lines(p), *made = NULL;
     if (lines)
         made = Py_BuildValue(
             "(ssK(III)(III)KKKNNNN)", p->kernel, p->symbol, (unsigned long long)p->image,
             p->grid[0], p->grid[1], p->grid[2], p->block[0], p->block[1], p->block[2],
             (unsigned long long)p->shared_bytes, (unsigned long long)p->loaded_sectors,
-            (unsigned long long)p->stored_sectors, make_numbers(p->reuse, NL_PROFILE_REUSE),
-            PyBool_FromLong(p->incomplete), lines, make_measured(&p->measured));
+            (unsigned long long)p->stored_sectors, tuple_of_numbers(p->reuse, NL_PROFILE_REUSE),
+            PyBool_FromLong(p->incomplete), lines, tuple_of_measured(&p->measured));
     nl_mem_free(p);
     return made;
 }
@@ -113,7 +113,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int add_names(PyObject *module) {
+static int add_counter_names(PyObject *module) {
     static const char *const names[] = {
 #define NL_NAME(name) #name,
         NL_PROFILE_COUNTERS(NL_NAME)
@@ -135,5 +135,5 @@ static int add_names(PyObject *module) {
 }
 
 int nl_py_profile_exec(PyObject *module) {
-    return nl_py_state_add_functions(module, methods) < 0 ? -1 : add_names(module);
+    return nl_py_state_add_functions(module, methods) < 0 ? -1 : add_counter_names(module);
 }

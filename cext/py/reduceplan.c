@@ -112,7 +112,7 @@ static PyObject *reduction_lanes(PyObject *Py_UNUSED(module), PyObject *args) {
     return PyLong_FromLong(nl_reduceplan_lanes(length, width, accumulator, results));
 }
 
-static PyObject *reduction_limit(PyObject *Py_UNUSED(module), PyObject *args) {
+static PyObject *get_reduction_limit(PyObject *Py_UNUSED(module), PyObject *args) {
     const char *name;
     long long value;
     if (!PyArg_ParseTuple(args, "sL:reduction_limit", &name, &value))
@@ -129,7 +129,7 @@ static PyObject *reduction_limit(PyObject *Py_UNUSED(module), PyObject *args) {
 /* ---- the launches of a call ---- */
 
 /* Checks the sizes in bytes of an accumulator and of the initial value. */
-static int check_number(long long accumulator, const Py_buffer *initial) {
+static int check_accumulator_size(long long accumulator, const Py_buffer *initial) {
     if (accumulator > 0 && accumulator <= INT_MAX && (!initial->buf || initial->len <= accumulator))
         return 0;
     PyErr_Format(
@@ -139,7 +139,7 @@ static int check_number(long long accumulator, const Py_buffer *initial) {
     return -1;
 }
 
-static PyObject *slots_of(const nl_reduce_step *step) {
+static PyObject *tuple_of_slots(const nl_reduce_step *step) {
     PyObject *slots = PyTuple_New(step->slot_count);
     for (int i = 0; slots && i < step->slot_count; i++) {
         PyObject *slot = PyLong_FromLong(step->slots[i]);
@@ -157,7 +157,7 @@ static PyObject *reduction_step_of(const nl_reduce_step *step) {
         (int)step->reads, (int)step->writes, PyBool_FromLong(step->wide),
         PyBool_FromLong(step->cached), (long long)step->grid, step->schedule.threads,
         PyBytes_FromStringAndSize((const char *)step->plan, (Py_ssize_t)step->plan_size),
-        slots_of(step));
+        tuple_of_slots(step));
 }
 
 static PyObject *scan_step_of(const nl_reduce_step *step) {
@@ -165,7 +165,7 @@ static PyObject *scan_step_of(const nl_reduce_step *step) {
         "NiiNiLiNNL", nl_py_reduceplan_name(&step->schedule), (int)step->reads, (int)step->writes,
         PyBool_FromLong(step->wide), step->vec, (long long)step->grid, step->schedule.threads,
         PyBytes_FromStringAndSize((const char *)step->plan, (Py_ssize_t)step->plan_size),
-        slots_of(step), (long long)step->shared_bytes);
+        tuple_of_slots(step), (long long)step->shared_bytes);
 }
 
 PyObject *nl_py_reduceplan_steps(const nl_reduce_plan *plan, int is_scan) {
@@ -180,7 +180,7 @@ PyObject *nl_py_reduceplan_steps(const nl_reduce_plan *plan, int is_scan) {
     return steps;
 }
 
-static PyObject *list_of_scratch(const nl_reduce_plan *plan) {
+static PyObject *list_scratch_arrays(const nl_reduce_plan *plan) {
     PyObject *scratch = PyList_New(0);
     for (int i = 0; scratch && i < plan->scratch_count; i++) {
         PyObject *item =
@@ -194,7 +194,7 @@ static PyObject *list_of_scratch(const nl_reduce_plan *plan) {
 
 /* Checks that the arrays of a scan are valid: `out` must have the shape of `array`, which must not
  * be empty. */
-static int check_scanned(const nl_py_state *state, PyObject *array, PyObject *out, int axis) {
+static int check_scan_arrays(const nl_py_state *state, PyObject *array, PyObject *out, int axis) {
     if (!nl_py_devarray_check(state, array) || !nl_py_devarray_check(state, out)) {
         PyErr_SetString(PyExc_TypeError, "scan_plan() accepts device arrays");
         return -1;
@@ -218,8 +218,8 @@ static PyObject *scan_plan(PyObject *module, PyObject *args) {
     nl_reduce_plan plan;
     if (!PyArg_ParseTuple(args, "OOiLz*:scan_plan", &array, &out, &r.axis, &accumulator, &initial))
         return NULL;
-    if (check_number(accumulator, &initial) < 0 ||
-        check_scanned(nl_py_state_of(module), array, out, r.axis) < 0)
+    if (check_accumulator_size(accumulator, &initial) < 0 ||
+        check_scan_arrays(nl_py_state_of(module), array, out, r.axis) < 0)
         goto done;
     plan.storage = PyMem_Malloc(nl_scanplan_storage(accumulator));
     if (!plan.storage) {
@@ -239,7 +239,7 @@ static PyObject *scan_plan(PyObject *module, PyObject *args) {
     r.initial = initial.buf;
     r.initial_size = initial.buf ? (size_t)initial.len : 0;
     nl_scanplan_make(&r, &plan);
-    result = Py_BuildValue("NN", nl_py_reduceplan_steps(&plan, 1), list_of_scratch(&plan));
+    result = Py_BuildValue("NN", nl_py_reduceplan_steps(&plan, 1), list_scratch_arrays(&plan));
     PyMem_Free(plan.storage);
 done:
     PyBuffer_Release(&initial);
@@ -285,7 +285,7 @@ static PyObject *kernel_plan(PyObject *Py_UNUSED(module), PyObject *args) {
         return NULL;
     s.parts = parts;
     s.chunk = chunk;
-    if (check_number(itemsize, &initial) < 0 ||
+    if (check_accumulator_size(itemsize, &initial) < 0 ||
         read_plan_dimensions(kept, merges & 2, &of_results) < 0 ||
         read_plan_dimensions(reduced, merges & 1, &of_elements) < 0)
         goto done;
@@ -348,7 +348,7 @@ static PyMethodDef functions[] = {
      "reduction_row_part(rows, row, itemsize, results, any_order): "
      "returns the number of elements in each part of a row, for several rows with gaps. "
      "Returns 0 if the rows cannot be divided."},
-    {"reduction_limit", reduction_limit, METH_VARARGS,
+    {"reduction_limit", get_reduction_limit, METH_VARARGS,
      "reduction_limit(name, value): "
      "sets a limit of core/reducelimit.c, and returns its previous value."},
     {"reduction_lanes", reduction_lanes, METH_VARARGS,

@@ -16,7 +16,7 @@ enum { INLINE_STORAGE = 1 << 13 };
 
 /* Returns the cache key of a kernel of this reducer: an integer that contains all properties for
  * which the kernel is compiled. */
-static uint64_t variant_of(const nl_reduce_step *s, int masked, int exclusive) {
+static uint64_t kernel_variant_key(const nl_reduce_step *s, int masked, int exclusive) {
     const uint64_t fields[][2] = {
         {(uint64_t)s->schedule.kind, 5},
         {(uint64_t)s->schedule.width, 8},
@@ -38,8 +38,8 @@ static uint64_t variant_of(const nl_reduce_step *s, int masked, int exclusive) {
     return number;
 }
 
-static PyObject *call_python(const nl_py_reducer *r, const nl_reduce_step *s, int masked,
-                             int exclusive) {
+static PyObject *find_kernel_in_python(const nl_py_reducer *r, const nl_reduce_step *s, int masked,
+                                       int exclusive) {
     PyObject *kind = nl_py_reduceplan_name(&s->schedule), *found = NULL;
     PyObject *last = kind ? nl_py_reduceplan_name(&s->last) : NULL;
     if (last)
@@ -62,9 +62,9 @@ static PyObject *call_python(const nl_py_reducer *r, const nl_reduce_step *s, in
 static PyObject *find_kernel(const nl_py_reducer *r, const nl_reduce_step *s, int masked,
                              int exclusive) {
     PyObject *found = NULL;
-    PyObject *key = PyLong_FromUnsignedLongLong(variant_of(s, masked, exclusive));
+    PyObject *key = PyLong_FromUnsignedLongLong(kernel_variant_key(s, masked, exclusive));
     if (key && PyDict_GetItemRef(r->kernels, key, &found) >= 0 && !found) {
-        found = call_python(r, s, masked, exclusive);
+        found = find_kernel_in_python(r, s, masked, exclusive);
         if (found && PyDict_SetItem(r->kernels, key, found) < 0)
             Py_CLEAR(found);
     }
@@ -81,9 +81,9 @@ static int add_step(nl_py_launches *l, const nl_py_reducer *r, const nl_reduce_s
     if (!kernel)
         return -1;
     PyObject *descr = PyTuple_GET_ITEM(kernel, 1);
-    if (nl_py_hostarray_element(descr).itemsize != (int64_t)s->plan_size) {
+    if (nl_py_hostarray_element_of_descr(descr).itemsize != (int64_t)s->plan_size) {
         PyErr_Format(PyExc_ValueError, "a plan of %zu bytes for a kernel that reads %lld bytes",
-                     s->plan_size, (long long)nl_py_hostarray_element(descr).itemsize);
+                     s->plan_size, (long long)nl_py_hostarray_element_of_descr(descr).itemsize);
     } else if (nl_py_launches_start_step(step, s->grid, s->schedule.threads, s->shared_bytes) ==
                0) {
         step->plan = nl_py_hostarray_scalar(descr, s->plan);
@@ -108,7 +108,7 @@ static int add_scratch(nl_py_launches *l, const nl_py_reducer *r, const nl_reduc
     if (s->kind == NL_REDUCE_NUMBERS)
         made->descr = Py_NewRef(r->loop);
     else
-        made->descr = nl_py_hostarray_descr_of(made->is_zeroed ? NL_UINT32 : NL_BOOL);
+        made->descr = nl_py_hostarray_descr_of_dtype(made->is_zeroed ? NL_UINT32 : NL_BOOL);
     if (!made->descr)
         return -1;
     l->scratch_count++;
@@ -225,7 +225,7 @@ int nl_py_reducer_scan(nl_py_reducer *r, PyObject *array, PyObject *out, int axi
 
 /* ---- geometry of results ---- */
 
-int nl_py_reducer_is_empty(const nl_py_array *a) {
+int nl_py_reducer_has_no_elements(const nl_py_array *a) {
     for (int i = 0; i < a->ndim; i++)
         if (a->shape[i] == 0)
             return 1;
@@ -262,7 +262,7 @@ int nl_py_reducer_axes(PyObject *axis, int ndim, uint64_t *axes) {
 
 PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *a, uint64_t axes, int keepdims,
                                int in_c_order, int64_t *output) {
-    nl_element element = nl_py_hostarray_element(r->result);
+    nl_element element = nl_py_hostarray_element_of_descr(r->result);
     nl_layout layout = {.ndim = 0, .itemsize = element.itemsize};
     int64_t strides[NL_MAX_DIMS];
     for (int i = 0; i < a->ndim; i++) {
@@ -295,7 +295,7 @@ static int check_array(const nl_py_reducer *r, PyObject *object, unsigned low_bi
                      Py_TYPE(object)->tp_name);
         return -1;
     }
-    if (!(a->misaligned & low_bits) && !nl_py_reducer_is_empty(a) && a->itemsize > 0)
+    if (!(a->misaligned & low_bits) && !nl_py_reducer_has_no_elements(a) && a->itemsize > 0)
         return 0;
     PyErr_SetString(PyExc_ValueError, "a Reducer accepts only aligned arrays with elements");
     return -1;
@@ -345,7 +345,7 @@ static PyObject *reducer_reduce(PyObject *self, PyObject *args, PyObject *keywor
         return NULL;
     c.where = where == Py_None ? NULL : where;
     c.segments = segments == Py_None ? NULL : segments;
-    c.stream = nl_py_stream_or_null(stream);
+    c.stream = nl_py_stream_null_if_none(stream);
     c.initial = initial.buf;
     c.initial_size = initial.buf ? (size_t)initial.len : 0;
     if (check_array(r, c.array, r->low_bits) < 0 ||
@@ -369,7 +369,7 @@ done:
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-static PyObject *reducer_made(PyObject *self, PyObject *args) {
+static PyObject *reducer_allocate_result(PyObject *self, PyObject *args) {
     nl_py_reducer *r = (nl_py_reducer *)self;
     PyObject *axis, *out;
     int keepdims, in_c_order;
@@ -380,7 +380,7 @@ static PyObject *reducer_made(PyObject *self, PyObject *args) {
     const nl_py_array *a = (const nl_py_array *)c.array;
     if (!nl_py_devarray_check_exact(r->state, c.array) || a->class != NL_ELEMENT_PLAIN ||
         (nl_dtype)a->dtype != r->stored || a->buffer->device->ordinal != nl_device_selected() ||
-        !nl_py_reducer_reads(r, a) || nl_py_reducer_is_empty(a) ||
+        !nl_py_reducer_can_read(r, a) || nl_py_reducer_has_no_elements(a) ||
         !nl_py_reducer_axes(axis, a->ndim, &c.axes))
         return Py_NewRef(Py_None);
     out = nl_py_reducer_result(r, a, c.axes, keepdims, in_c_order, output);
@@ -404,9 +404,9 @@ static PyObject *reducer_scan(PyObject *self, PyObject *args) {
     for (int i = 0; is_valid && i < a->ndim; i++)
         is_valid = a->shape[i] == o->shape[i];
     if (is_valid)
-        result =
-            nl_py_reducer_scan(r, array, out, axis, initial.buf,
-                               initial.buf ? (size_t)initial.len : 0, nl_py_stream_or_null(stream));
+        result = nl_py_reducer_scan(r, array, out, axis, initial.buf,
+                                    initial.buf ? (size_t)initial.len : 0,
+                                    nl_py_stream_null_if_none(stream));
     else
         PyErr_SetString(PyExc_ValueError,
                         "a scan needs an axis of the array, and an output of the array's shape");
@@ -447,8 +447,8 @@ static PyObject *reducer_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     r->find = Py_NewRef(find);
     r->loop = Py_NewRef(loop);
     r->result = Py_NewRef(result);
-    r->stored = nl_py_hostarray_element(stored).dtype;
-    r->accumulator = nl_py_hostarray_element(loop).itemsize;
+    r->stored = nl_py_hostarray_element_of_descr(stored).dtype;
+    r->accumulator = nl_py_hostarray_element_of_descr(loop).itemsize;
     r->any_order = any_order;
     r->reorderable = reorderable;
     r->exclusive = exclusive;
@@ -482,7 +482,7 @@ static void reducer_dealloc(PyObject *self) {
     Py_XDECREF(r->kernels);
     Py_DECREF(r->loop);
     Py_DECREF(r->result);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyMethodDef reducer_methods[] = {
@@ -491,7 +491,7 @@ static PyMethodDef reducer_methods[] = {
      "stream=None): writes the results along the other axes to out. "
      "initial: bytes of an accumulator. "
      "segments: array with the begin and end of each segment of one axis."},
-    {"made", reducer_made, METH_VARARGS,
+    {"made", reducer_allocate_result, METH_VARARGS,
      "made(array, axis, keepdims, in_c_order, divisor): "
      "returns a new array with the results, "
      "whose axes have the array's order in memory, or C order. "

@@ -38,10 +38,10 @@ typedef struct nl_py_reduced {
 } nl_py_reduced;
 
 /* Returns whether the array's elements are aligned, so that the reducer's kernels can read them. */
-static inline int nl_py_reducer_reads(const nl_py_reducer *r, const nl_py_array *a) {
+static inline int nl_py_reducer_can_read(const nl_py_reducer *r, const nl_py_array *a) {
     return !(a->misaligned & r->low_bits);
 }
-static inline int nl_py_reducer_writes(const nl_py_reducer *r, const nl_py_array *a) {
+static inline int nl_py_reducer_can_write(const nl_py_reducer *r, const nl_py_array *a) {
     return !(a->misaligned & r->low_bits_of_results);
 }
 
@@ -58,6 +58,6 @@ PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *array, uint6
  * axes. */
 int nl_py_reducer_axes(PyObject *axis, int ndim, uint64_t *axes);
 /* Returns whether the array has no elements. */
-int nl_py_reducer_is_empty(const nl_py_array *array);
+int nl_py_reducer_has_no_elements(const nl_py_array *array);
 
 #endif

@@ -27,7 +27,7 @@ typedef struct request {
     PyObject *array, *axis, *dtype, *out, *keepdims, *initial, *where, *stream;
 } request;
 
-static int is_given(PyObject *value) {
+static int is_not_none(PyObject *value) {
     return value && value != Py_None;
 }
 
@@ -37,19 +37,19 @@ static PyObject *class_key(char method, nl_dtype array, int dtype, int out) {
 
 /* Returns the nl_dtype of a dtype argument, NO_DTYPE for None, or -1 if only Python code can handle
  * the argument. */
-static int number_of(PyObject *dtype) {
+static int dtype_argument_number(PyObject *dtype) {
     PyObject *descr = NULL;
-    if (!is_given(dtype))
+    if (!is_not_none(dtype))
         return NO_DTYPE;
     if (nl_py_hostarray_is_descr(dtype))
         descr = Py_NewRef(dtype);
     else if (nl_py_hostarray_is_scalar_type(dtype))
-        descr = nl_py_hostarray_descr(dtype);
+        descr = nl_py_hostarray_convert_descr(dtype);
     if (!descr) {
         PyErr_Clear();
         return -1;
     }
-    nl_element element = nl_py_hostarray_element(descr);
+    nl_element element = nl_py_hostarray_element_of_descr(descr);
     Py_DECREF(descr);
     return element.class == NL_ELEMENT_PLAIN ? (int)element.dtype : -1;
 }
@@ -64,11 +64,11 @@ static int is_plain_device_array(const nl_py_state *state, PyObject *value) {
  * Returns NULL without an exception if Python must make the call. */
 static PyObject *find_class(PyObject *classes, const nl_py_state *state, const request *r) {
     PyObject *found = NULL;
-    int dtype = number_of(r->dtype), out = NO_DTYPE;
+    int dtype = dtype_argument_number(r->dtype), out = NO_DTYPE;
     if (dtype < 0 || !is_plain_device_array(state, r->array) ||
         (r->keepdims && !PyBool_Check(r->keepdims)))
         return NULL;
-    if (is_given(r->out)) {
+    if (is_not_none(r->out)) {
         const nl_py_array *o = (const nl_py_array *)r->out;
         if (!is_plain_device_array(state, r->out) || o->flags & NL_PY_ARRAY_NO_TARGET)
             return NULL;
@@ -83,9 +83,10 @@ static PyObject *find_class(PyObject *classes, const nl_py_state *state, const r
 
 /* Implements _note(..., array's dtype, dtype= or None, dtype of out= or None, Reducer, initial,
  * dtype of initial=). */
-static PyObject *note_reducer(PyObject *classes, const nl_py_state *state, char method,
-                              PyObject *const *args) {
-    int array = number_of(args[0]), dtype = number_of(args[1]), out = number_of(args[2]);
+static PyObject *store_reducer(PyObject *classes, const nl_py_state *state, char method,
+                               PyObject *const *args) {
+    int array = dtype_argument_number(args[0]), dtype = dtype_argument_number(args[1]),
+        out = dtype_argument_number(args[2]);
     if (array < 0 || array == NO_DTYPE || dtype < 0 || out < 0) /* calls for Python */
         return Py_NewRef(Py_None);
     if (!Py_IS_TYPE(args[3], state->reducer_type) ||
@@ -107,11 +108,11 @@ static PyObject *note_reducer(PyObject *classes, const nl_py_state *state, char 
 
 /* ---- planned calls ---- */
 
-static int share_memory(const nl_py_array *a, const nl_py_array *b) {
-    return nl_ranges_overlap(nl_py_devarray_range(a), nl_py_devarray_range(b));
+static int arrays_overlap(const nl_py_array *a, const nl_py_array *b) {
+    return nl_ranges_overlap(nl_py_devarray_address_range(a), nl_py_devarray_address_range(b));
 }
 
-static int equals_array(const nl_py_array *a, const nl_py_array *b) {
+static int is_same_array(const nl_py_array *a, const nl_py_array *b) {
     return a->address == b->address && a->dtype == b->dtype && a->ndim == b->ndim &&
            memcmp(a->shape, b->shape, 2 * (size_t)a->ndim * sizeof(int64_t)) == 0;
 }
@@ -123,11 +124,11 @@ static int read_output(const request *r, const nl_py_reducer *reducer, uint64_t 
     const nl_py_array *a = (const nl_py_array *)r->array, *o = (const nl_py_array *)r->out;
     int at = 0, kept = 0;
     int64_t count = 1;
-    if (!nl_py_reducer_writes(reducer, o))
+    if (!nl_py_reducer_can_write(reducer, o))
         return 0;
     /* if `axes` contains all axes, the result is the first element of any output array */
-    if (r->method == 'c' && !is_given(r->axis))
-        return !nl_py_reducer_is_empty(o);
+    if (r->method == 'c' && !is_not_none(r->axis))
+        return !nl_py_reducer_has_no_elements(o);
     for (int i = 0; i < a->ndim; i++) {
         int is_reduced = axes >> i & 1;
         if (is_reduced && !keepdims)
@@ -140,9 +141,9 @@ static int read_output(const request *r, const nl_py_reducer *reducer, uint64_t 
         }
         at++;
     }
-    if (r->where && share_memory((const nl_py_array *)r->where, o))
+    if (r->where && arrays_overlap((const nl_py_array *)r->where, o))
         return 0;
-    return at == o->ndim && ((r->method == 'c' && count == 1) || !share_memory(a, o));
+    return at == o->ndim && ((r->method == 'c' && count == 1) || !arrays_overlap(a, o));
 }
 
 /* The initial number of a reduction. */
@@ -154,15 +155,15 @@ typedef struct start {
 
 /* Converts initial= to a number of a dtype. Returns 0 if Python code must convert initial=. */
 static int read_initial(const nl_py_reducer *reducer, PyObject *number, PyObject *descr, start *s) {
-    nl_layout scalar = {.ndim = 0, .itemsize = nl_py_hostarray_element(descr).itemsize};
+    nl_layout scalar = {.ndim = 0, .itemsize = nl_py_hostarray_element_of_descr(descr).itemsize};
     nl_host_array made;
     int is_number = PyFloat_CheckExact(number) || PyLong_CheckExact(number) ||
                     PyBool_Check(number) || nl_py_hostarray_is_exact_scalar(number);
     if (!is_number || scalar.itemsize > reducer->accumulator)
         return 0;
-    PyObject *given = nl_py_hostarray_from(number);
+    PyObject *given = nl_py_hostarray_from_object(number);
     s->converted = given ? nl_py_hostarray_new(descr, &scalar, NULL, NULL) : NULL;
-    int is_read = s->converted && nl_py_hostarray_assign(s->converted, given) == 0 &&
+    int is_read = s->converted && nl_py_hostarray_copy_into(s->converted, given) == 0 &&
                   nl_py_hostarray_read(s->converted, &made) == 0;
     Py_XDECREF(given);
     if (!is_read) {
@@ -176,7 +177,7 @@ static int read_initial(const nl_py_reducer *reducer, PyObject *number, PyObject
 
 /* Reads the initial number of a call to *s. `class` is the tuple that find_class returns. Returns 0
  * if Python code must make the call. */
-static int read_start(const request *r, PyObject *class, start *s) {
+static int read_initial_number(const request *r, PyObject *class, start *s) {
     PyObject *identity = PyTuple_GET_ITEM(class, 1);
     *s = (start){NULL, 0, NULL};
     if (r->initial && r->initial != Py_None)
@@ -203,8 +204,8 @@ static PyObject *read_mask(const nl_py_state *state, PyObject *where, const nl_p
 }
 
 /* `mask` is a view of where= in the array's shape, or NULL. */
-static PyObject *reduce_with(nl_py_reducer *reducer, const start *s, PyObject *mask,
-                             const request *r) {
+static PyObject *reduce_with_reducer(nl_py_reducer *reducer, const start *s, PyObject *mask,
+                                     const request *r) {
     const nl_py_array *a = (const nl_py_array *)r->array;
     int64_t output[NL_MAX_DIMS];
     int keepdims = r->keepdims == Py_True;
@@ -212,7 +213,7 @@ static PyObject *reduce_with(nl_py_reducer *reducer, const start *s, PyObject *m
                           .where = mask,
                           .initial = s->bytes,
                           .initial_size = s->size,
-                          .stream = nl_py_stream_or_null(r->stream),
+                          .stream = nl_py_stream_null_if_none(r->stream),
                           .segmented = -1,
                           .output = output,
                           .divisor = 1.0};
@@ -220,7 +221,7 @@ static PyObject *reduce_with(nl_py_reducer *reducer, const start *s, PyObject *m
         (r->method == 'r' && !reducer->reorderable && (call.axes & (call.axes - 1))))
         return NULL;
     PyObject *out;
-    if (!is_given(r->out))
+    if (!is_not_none(r->out))
         out = nl_py_reducer_result(reducer, a, call.axes, keepdims, r->method == 'c', output);
     else if (read_output(r, reducer, call.axes, keepdims, output))
         out = Py_NewRef(r->out);
@@ -234,11 +235,11 @@ static PyObject *reduce_with(nl_py_reducer *reducer, const start *s, PyObject *m
 static PyObject *reduce_planned(const nl_py_state *state, PyObject *class, const request *r) {
     PyObject *mask = NULL, *result = NULL;
     start s;
-    if (read_start(r, class, &s)) {
+    if (read_initial_number(r, class, &s)) {
         if (r->where)
             mask = read_mask(state, r->where, (const nl_py_array *)r->array);
         if (mask || !r->where)
-            result = reduce_with((nl_py_reducer *)PyTuple_GET_ITEM(class, 0), &s, mask, r);
+            result = reduce_with_reducer((nl_py_reducer *)PyTuple_GET_ITEM(class, 0), &s, mask, r);
     }
     Py_XDECREF(mask);
     Py_XDECREF(s.converted);
@@ -250,34 +251,35 @@ static PyObject *scan_planned(nl_py_reducer *reducer, const request *r) {
     int64_t output[NL_MAX_DIMS];
     uint64_t axes;
     int axis = 0;
-    if (!is_given(r->axis) || !nl_py_reducer_axes(r->axis, a->ndim, &axes) || !axes ||
+    if (!is_not_none(r->axis) || !nl_py_reducer_axes(r->axis, a->ndim, &axes) || !axes ||
         (axes & (axes - 1)))
         return NULL;
     while (!(axes >> axis & 1))
         axis++;
     PyObject *out;
-    if (!is_given(r->out))
+    if (!is_not_none(r->out))
         out = nl_py_reducer_result(reducer, a, 0, 0, 0, output);
-    else if (nl_py_reducer_writes(reducer, o) && a->ndim == o->ndim &&
+    else if (nl_py_reducer_can_write(reducer, o) && a->ndim == o->ndim &&
              memcmp(a->shape, o->shape, (size_t)a->ndim * sizeof(int64_t)) == 0 &&
-             (equals_array(a, o) || !share_memory(a, o)))
+             (is_same_array(a, o) || !arrays_overlap(a, o)))
         out = Py_NewRef(r->out);
     else
         return NULL;
     if (out && nl_py_reducer_scan(reducer, r->array, out, axis, NULL, 0,
-                                  nl_py_stream_or_null(r->stream)) < 0)
+                                  nl_py_stream_null_if_none(r->stream)) < 0)
         Py_CLEAR(out);
     return out;
 }
 
 /* Returns the result. NULL without an exception: Python code must make the call. */
-static PyObject *call_planned(PyObject *classes, const nl_py_state *state, const request *r) {
+static PyObject *call_cached_reducer(PyObject *classes, const nl_py_state *state,
+                                     const request *r) {
     const nl_py_array *a = (const nl_py_array *)r->array;
     PyObject *found = find_class(classes, state, r), *result = NULL;
     if (!found)
         return NULL;
     nl_py_reducer *reducer = (nl_py_reducer *)PyTuple_GET_ITEM(found, 0);
-    if (!nl_py_reducer_is_empty(a) && nl_py_reducer_reads(reducer, a))
+    if (!nl_py_reducer_has_no_elements(a) && nl_py_reducer_can_read(reducer, a))
         result = r->method == 'a' ? scan_planned(reducer, r) : reduce_planned(state, found, r);
     Py_DECREF(found);
     return result;
@@ -290,7 +292,7 @@ static PyObject *call_planned(PyObject *classes, const nl_py_state *state, const
 static int read_arguments(const char *const *names, int count, int most_positional,
                           PyObject *const *args, Py_ssize_t nargs, PyObject *keywords,
                           PyObject **values) {
-    Py_ssize_t named = nl_py_named(keywords);
+    Py_ssize_t named = nl_py_count_keywords(keywords);
     if (nargs > most_positional)
         return 0;
     for (Py_ssize_t i = 0; i < nargs; i++)
@@ -307,8 +309,8 @@ static int read_arguments(const char *const *names, int count, int most_position
     return values[0] != NULL;
 }
 
-static PyObject *call_python(PyObject *self, const char *method, PyObject *const *args,
-                             Py_ssize_t nargs, PyObject *keywords) {
+static PyObject *call_python_method(PyObject *self, const char *method, PyObject *const *args,
+                                    Py_ssize_t nargs, PyObject *keywords) {
     PyObject *bound = PyObject_GetAttrString(self, method);
     PyObject *result = bound ? PyObject_Vectorcall(bound, args, (size_t)nargs, keywords) : NULL;
     Py_XDECREF(bound);
@@ -324,7 +326,8 @@ static PyObject *as_device_array(nl_py_state *state, PyObject *obj, PyObject *st
     PyObject *array = NULL;
     if (nl_py_devarray_check(state, obj) || nl_py_hostarray_is_exact_array(obj))
         return Py_NewRef(obj);
-    if (nl_py_stream_from(state, nl_py_stream_or_null(stream), &handle, &blocking) < 0 ||
+    if (nl_py_stream_from_argument(state, nl_py_stream_null_if_none(stream), &handle, &blocking) <
+            0 ||
         nl_py_value_read(state, obj, &v) < 0)
         return NULL;
     if (v.kind != NL_PY_VALUE_DEVICE)
@@ -368,7 +371,7 @@ static int read_call(const nl_py_state *state, int takes_more, PyObject *const *
     return 1;
 }
 
-static request request_of(char method, PyObject *const *values) {
+static request make_request(char method, PyObject *const *values) {
     return (request){.method = method,
                      .array = values[ARRAY],
                      .axis = values[AXIS],
@@ -394,12 +397,12 @@ static PyObject *call_reduction(PyObject *self, char method, const char *otherwi
                                 PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
     PyObject *values[PARAMETERS] = {NULL}, *changed[PARAMETERS], *array, *zero, *result;
-    Py_ssize_t count = nargs + nl_py_named(keywords);
+    Py_ssize_t count = nargs + nl_py_count_keywords(keywords);
     if (nl_py_owners_call(u->state, method == 'r' ? reduce_on_stream : accumulate_on_stream, self,
                           args, (size_t)nargs, keywords, &result))
         return result;
     if (!read_call(u->state, method == 'r', args, nargs, keywords, values))
-        return call_python(self, otherwise, args, nargs, keywords);
+        return call_python_method(self, otherwise, args, nargs, keywords);
     array = as_device_array(u->state, values[ARRAY], values[STREAM]);
     if (!array)
         return NULL;
@@ -408,11 +411,11 @@ static PyObject *call_reduction(PyObject *self, char method, const char *otherwi
     zero = PyLong_FromLong(0);
     if (!values[AXIS])
         values[AXIS] = zero;
-    const request r = request_of(method, values);
-    result = zero ? call_planned(u->reductions, u->state, &r) : NULL;
+    const request r = make_request(method, values);
+    result = zero ? call_cached_reducer(u->reductions, u->state, &r) : NULL;
     Py_XDECREF(zero);
     if (!result && !PyErr_Occurred())
-        result = call_python(self, otherwise, changed, nargs, keywords);
+        result = call_python_method(self, otherwise, changed, nargs, keywords);
     Py_DECREF(array);
     return result;
 }
@@ -427,14 +430,14 @@ PyObject *nl_py_reduction_accumulate(PyObject *self, PyObject *const *args, Py_s
     return call_reduction(self, 'a', "_accumulate", args, nargs, keywords);
 }
 
-PyObject *nl_py_reduction_note(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+PyObject *nl_py_reduction_store_reducer(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
     if (nargs != 7 || !PyUnicode_Check(args[0]))
         return PyErr_Format(PyExc_TypeError,
                             "_note() accepts a method's name, the dtypes of the call, "
                             "a Reducer, bytes and a dtype");
     int is_reduce = PyUnicode_CompareWithASCIIString(args[0], "reduce") == 0;
-    return note_reducer(u->reductions, u->state, is_reduce ? 'r' : 'a', args + 1);
+    return store_reducer(u->reductions, u->state, is_reduce ? 'r' : 'a', args + 1);
 }
 
 /* ---- cuda.reduce ---- */
@@ -451,7 +454,7 @@ enum { ARR, SIZE, RES, INIT, ON_STREAM, ALONG, REDUCTION_PARAMETERS };
 static const char *const reduction_parameters[REDUCTION_PARAMETERS] = {"arr",  "size",   "res",
                                                                        "init", "stream", "axis"};
 
-static request request_of_reduction(PyObject *const *values) {
+static request make_reduction_request(PyObject *const *values) {
     return (request){.method = 'c',
                      .array = values[ARR],
                      .axis = values[ALONG],
@@ -461,15 +464,15 @@ static request request_of_reduction(PyObject *const *values) {
 
 /* Converts the result of cuda.reduce: returns None if the result was written to res=, an array if
  * axis= is given, else a number. */
-static PyObject *returned_result(nl_py_state *state, const request *r, PyObject *made) {
+static PyObject *convert_result(nl_py_state *state, const request *r, PyObject *made) {
     CUstream handle = NULL;
     PyObject *result = NULL;
-    if (is_given(r->out))
+    if (is_not_none(r->out))
         result = Py_NewRef(Py_None);
-    else if (is_given(r->axis))
+    else if (is_not_none(r->axis))
         result = Py_NewRef(made);
-    else if (!nl_py_stream_or_null(r->stream) ||
-             nl_py_stream_from(state, r->stream, &handle, NULL) == 0)
+    else if (!nl_py_stream_null_if_none(r->stream) ||
+             nl_py_stream_from_argument(state, r->stream, &handle, NULL) == 0)
         result = nl_py_devcopy_read_on((nl_py_array *)made, handle);
     Py_DECREF(made);
     return result;
@@ -479,26 +482,27 @@ static PyObject *reduction_vectorcall(PyObject *self, PyObject *const *args, siz
                                       PyObject *keywords) {
     reduction *f = (reduction *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    Py_ssize_t count = nargs + nl_py_named(keywords);
+    Py_ssize_t count = nargs + nl_py_count_keywords(keywords);
     PyObject *values[REDUCTION_PARAMETERS] = {NULL}, *changed[REDUCTION_PARAMETERS], *made = NULL;
     PyObject *result;
     if (nl_py_owners_call(f->state, reduction_vectorcall, self, args, nargsf, keywords, &result))
         return result;
     if (!read_arguments(reduction_parameters, REDUCTION_PARAMETERS, REDUCTION_PARAMETERS, args,
                         nargs, keywords, values))
-        return call_python(self, "_work_out", args, nargs, keywords);
+        return call_python_method(self, "_work_out", args, nargs, keywords);
     PyObject *array = as_device_array(f->state, values[ARR], values[ON_STREAM]);
     if (!array)
         return NULL;
     replace_argument(args, count, values[ARR], array, changed);
     values[ARR] = array;
-    request r = request_of_reduction(values);
-    if (!is_given(values[SIZE]) && !is_given(values[INIT]))
-        made = call_planned(f->classes, f->state, &r);
+    request r = make_reduction_request(values);
+    if (!is_not_none(values[SIZE]) && !is_not_none(values[INIT]))
+        made = call_cached_reducer(f->classes, f->state, &r);
     if (made)
-        result = returned_result(f->state, &r, made);
+        result = convert_result(f->state, &r, made);
     else
-        result = PyErr_Occurred() ? NULL : call_python(self, "_work_out", changed, nargs, keywords);
+        result = PyErr_Occurred() ? NULL
+                                  : call_python_method(self, "_work_out", changed, nargs, keywords);
     Py_DECREF(array);
     return result;
 }
@@ -518,13 +522,13 @@ static PyObject *reduction_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
     return (PyObject *)f;
 }
 
-static PyObject *reduction_note(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+static PyObject *reduction_store_reducer(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     reduction *f = (reduction *)self;
     if (nargs != 3)
         return PyErr_Format(PyExc_TypeError,
                             "_note() accepts the dtypes of arr and res, and a Reducer");
     PyObject *all[] = {args[0], Py_None, args[1], args[2], Py_None, args[0]};
-    return note_reducer(f->classes, f->state, 'c', all);
+    return store_reducer(f->classes, f->state, 'c', all);
 }
 
 static int reduction_traverse(PyObject *self, visitproc visit, void *arg) {
@@ -541,11 +545,11 @@ static int reduction_clear(PyObject *self) {
 static void reduction_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     Py_XDECREF(((reduction *)self)->classes);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyMethodDef reduction_methods[] = {
-    {"_note", (PyCFunction)(void (*)(void))reduction_note, METH_FASTCALL,
+    {"_note", (PyCFunction)(void (*)(void))reduction_store_reducer, METH_FASTCALL,
      "_note(array, res, reducer): "
      "sets the Reducer for arrays of dtype `array` and results of dtype `res` or None."},
     {NULL, NULL, 0, NULL}};

@@ -10,6 +10,6 @@ PyObject *nl_py_reduction_reduce(PyObject *self, PyObject *const *args, Py_ssize
 PyObject *nl_py_reduction_accumulate(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                                      PyObject *keywords);
 /* Implements _note(method, dtype of the array, dtype=, dtype of out=, Reducer, initial). */
-PyObject *nl_py_reduction_note(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+PyObject *nl_py_reduction_store_reducer(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 
 #endif

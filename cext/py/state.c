@@ -29,7 +29,7 @@ void nl_py_state_release_caches(void) {
 }
 
 /* Runs at exit, after the interpreter has freed all arrays that it can free. */
-static void at_exit(void) {
+static void release_at_exit(void) {
     ended = 1;
     nl_py_state_release_caches();
 }
@@ -42,7 +42,7 @@ int nl_py_state_is_alive(void) {
 
 int nl_py_state_at_exit(void) {
     static int registered;
-    if (!registered && Py_AtExit(at_exit) < 0) {
+    if (!registered && Py_AtExit(release_at_exit) < 0) {
         PyErr_SetString(PyExc_RuntimeError, "too many functions are registered to run at exit");
         return -1;
     }

@@ -100,11 +100,11 @@ static inline nl_py_state *nl_py_state_of_object(PyObject *object) {
  * nl_py_raise(&err)`. */
 PyObject *nl_py_raise(const nl_error *err);
 /* Returns None, or raises the exception if `status` is negative. */
-static inline PyObject *nl_py_none(int status, const nl_error *err) {
+static inline PyObject *nl_py_none_or_raise(int status, const nl_error *err) {
     return status < 0 ? nl_py_raise(err) : Py_NewRef(Py_None);
 }
 /* Prepends `where` to the message of the TypeError or ValueError that is set. */
-void nl_py_error_at(const char *where);
+void nl_py_error_prefix_location(const char *where);
 /* An exception from PyErr_Fetch. */
 typedef struct nl_py_exception {
     PyObject *type, *error, *traceback;
@@ -117,12 +117,12 @@ PyObject *nl_py_error_replace(nl_py_exception taken, PyObject *result);
 PyObject *nl_py_error_class(const char *name, PyObject *otherwise);
 
 /* Returns the number of keyword arguments of a vectorcall. */
-static inline Py_ssize_t nl_py_named(PyObject *keywords) {
+static inline Py_ssize_t nl_py_count_keywords(PyObject *keywords) {
     return keywords != NULL ? PyTuple_GET_SIZE(keywords) : 0;
 }
 
 /* Frees the object; this is the last step of each tp_dealloc. */
-static inline void nl_py_free(PyObject *self) {
+static inline void nl_py_free_object(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);

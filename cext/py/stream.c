@@ -7,7 +7,7 @@
 
 /* Reads (version, handle) from an object's __cuda_stream__: a method in the current protocol, an
  * attribute in the protocol's first version. */
-static int from_protocol(PyObject *argument, CUstream *handle) {
+static int read_stream_protocol(PyObject *argument, CUstream *handle) {
     PyObject *pair = PyObject_GetAttrString(argument, "__cuda_stream__");
     if (pair != NULL && PyCallable_Check(pair))
         Py_SETREF(pair, PyObject_CallNoArgs(pair));
@@ -30,7 +30,7 @@ static int from_protocol(PyObject *argument, CUstream *handle) {
     return good ? 0 : -1;
 }
 
-static int refuse_argument(PyObject *argument) {
+static int raise_invalid_stream(PyObject *argument) {
     PyErr_Format(
         PyExc_TypeError,
         "stream must be 0, None, a Stream or an object with __cuda_stream__, not %.100s %R",
@@ -39,7 +39,7 @@ static int refuse_argument(PyObject *argument) {
 }
 
 /* Returns whether the object has the attribute __cuda_stream__. */
-static int has_protocol(PyObject *argument) {
+static int has_stream_protocol(PyObject *argument) {
     PyObject *found = PyObject_GetAttrString(argument, "__cuda_stream__");
     if (found == NULL)
         PyErr_Clear();
@@ -47,7 +47,7 @@ static int has_protocol(PyObject *argument) {
     return found != NULL;
 }
 
-PyObject *nl_py_stream_or_null(PyObject *stream) {
+PyObject *nl_py_stream_null_if_none(PyObject *stream) {
     return !stream || stream == Py_None || (PyLong_CheckExact(stream) && !PyObject_IsTrue(stream))
                ? NULL
                : stream;
@@ -73,11 +73,11 @@ int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, 
     if (PyLong_Check(argument)) {
         int overflow;
         long value = PyLong_AsLongAndOverflow(argument, &overflow);
-        return value == 0 && overflow == 0 ? 0 : refuse_argument(argument);
+        return value == 0 && overflow == 0 ? 0 : raise_invalid_stream(argument);
     }
-    if (!has_protocol(argument))
-        return refuse_argument(argument);
-    if (from_protocol(argument, handle) < 0)
+    if (!has_stream_protocol(argument))
+        return raise_invalid_stream(argument);
+    if (read_stream_protocol(argument, handle) < 0)
         return -1;
     if (blocking == NULL)
         return 0;
@@ -92,14 +92,15 @@ fail:
 
 /* Returns whether the argument is missing, None or an int; returns 0 for a Stream object of the
  * default stream. */
-static int names_none(PyObject *argument) {
+static int is_missing_or_int(PyObject *argument) {
     return argument == NULL || argument == Py_None || PyLong_Check(argument);
 }
 
-int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking) {
+int nl_py_stream_from_argument(nl_py_state *state, PyObject *argument, CUstream *handle,
+                               int *blocking) {
     if (nl_py_stream_read(state, argument, handle, blocking) < 0)
         return -1;
-    if (*handle == NULL && names_none(argument)) {
+    if (*handle == NULL && is_missing_or_int(argument)) {
         PyObject *current = nl_py_stream_current();
         if (nl_capture_is_any_active())
             *handle = nl_capture_stream();
@@ -127,28 +128,28 @@ PyObject *nl_py_stream_of_device(void) {
     return stream->stream->device->ordinal == nl_device_selected() ? nl_py_stream_here : NULL;
 }
 
-PyObject *nl_py_stream_swap(PyObject *stream) {
+PyObject *nl_py_stream_swap_current(PyObject *stream) {
     PyObject *before = nl_py_stream_here;
     nl_py_stream_here = Py_XNewRef(stream);
     return before;
 }
 
-PyObject *nl_py_stream_call(PyObject *stream, vectorcallfunc function, PyObject *callable,
-                            PyObject *const *args, size_t nargsf, PyObject *keywords) {
-    PyObject *before = nl_py_stream_swap(stream);
+PyObject *nl_py_stream_call_on(PyObject *stream, vectorcallfunc function, PyObject *callable,
+                               PyObject *const *args, size_t nargsf, PyObject *keywords) {
+    PyObject *before = nl_py_stream_swap_current(stream);
     PyObject *result = function(callable, args, nargsf, keywords);
-    Py_XDECREF(nl_py_stream_swap(before));
+    Py_XDECREF(nl_py_stream_swap_current(before));
     Py_XDECREF(before);
     return result;
 }
 
 static PyObject *swap_stream(PyObject *module, PyObject *stream) {
     if (stream != Py_None && !PyObject_TypeCheck(stream, nl_py_state_of(module)->stream_type)) {
-        (void)refuse_argument(stream);
+        (void)raise_invalid_stream(stream);
         return NULL;
     }
     int is_default = stream == Py_None || ((nl_py_stream *)stream)->stream->handle == NULL;
-    PyObject *before = nl_py_stream_swap(is_default ? NULL : stream);
+    PyObject *before = nl_py_stream_swap_current(is_default ? NULL : stream);
     return before != NULL ? before : Py_NewRef(Py_None);
 }
 
@@ -160,11 +161,12 @@ static PyObject *current_stream(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED
 int nl_py_stream_number(nl_py_state *state, PyObject *argument, CUstream *handle) {
     if (nl_py_stream_read(state, argument, handle, NULL) < 0)
         return -1;
-    PyObject *current = *handle == NULL && names_none(argument) ? nl_py_stream_current() : NULL;
+    PyObject *current =
+        *handle == NULL && is_missing_or_int(argument) ? nl_py_stream_current() : NULL;
     return current != NULL ? nl_py_stream_read(state, current, handle, NULL) : 0;
 }
 
-static PyObject *stream_place(PyObject *module, PyObject *argument) {
+static PyObject *stream_describe_device(PyObject *module, PyObject *argument) {
     nl_error err;
     CUstream handle;
     /* nl_device_current is not used: it would count as a device use (nl_device_count_uses) */
@@ -221,7 +223,7 @@ static PyObject *wrap_foreign(PyTypeObject *type, CUstream handle, PyObject *own
     return status < 0 ? nl_py_raise(&err) : wrap_stream(type, stream, owner);
 }
 
-PyObject *nl_py_stream_over(nl_py_state *state, CUstream handle, PyObject *owner) {
+PyObject *nl_py_stream_wrap_handle(nl_py_state *state, CUstream handle, PyObject *owner) {
     return wrap_foreign(state->stream_class ? state->stream_class : state->stream_type, handle,
                         owner);
 }
@@ -257,7 +259,7 @@ static void stream_dealloc(nl_py_stream *self) {
     /* the driver may wait for a callback, which needs the interpreter's lock */
     NL_UNLOCKED(nl_stream_release(self->stream));
     stream_clear(self);
-    nl_py_free((PyObject *)self);
+    nl_py_free_object((PyObject *)self);
 }
 
 static PyObject *stream_repr(nl_py_stream *self) {
@@ -284,17 +286,17 @@ static PyObject *stream_synchronize(nl_py_stream *self, PyObject *Py_UNUSED(unus
     nl_error err;
     int status;
     if (nl_capture_is_any_active() &&
-        nl_py_capture_check_asking(self->stream->handle, "synchronize()") < 0)
+        nl_py_capture_check_query(self->stream->handle, "synchronize()") < 0)
         return NULL;
     NL_UNLOCKED(status = nl_stream_synchronize(self->stream, &err));
-    return nl_py_none(status, &err);
+    return nl_py_none_or_raise(status, &err);
 }
 
 static PyObject *stream_query(nl_py_stream *self, PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int done = 0;
     if (nl_capture_is_any_active() &&
-        nl_py_capture_check_asking(self->stream->handle, "query()") < 0)
+        nl_py_capture_check_query(self->stream->handle, "query()") < 0)
         return NULL;
     if (nl_stream_query(self->stream, &done, &err) < 0)
         return nl_py_raise(&err);
@@ -312,7 +314,7 @@ static PyObject *stream_add_callback(nl_py_stream *self, PyObject *function) {
         return nl_py_raise(&err);
     }
     if (nl_capture_is_any_active() &&
-        nl_py_capture_check_waiting(stream->handle, "a call of a Python function", "") < 0)
+        nl_py_capture_check_wait(stream->handle, "a call of a Python function", "") < 0)
         return NULL;
     if (nl_py_callback_add((PyObject *)self, stream->device, stream->handle, function) < 0)
         return NULL;
@@ -460,7 +462,7 @@ static PyMethodDef functions[] = {
      "swap_stream(stream): "
      "sets the calling thread's stream for work without an explicit stream; "
      "None is the default stream. Returns the previous stream."},
-    {"stream_place", stream_place, METH_O,
+    {"stream_place", stream_describe_device, METH_O,
      "stream_place(stream): returns (device, number of its resets, number of the stream). "
      "This key identifies the stream (0 and None: the current stream), without a reference to it. "
      "The stream of a capture is ignored."},

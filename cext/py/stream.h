@@ -28,23 +28,24 @@ static inline PyObject *nl_py_stream_current(void) {
 }
 /* Sets the current stream, or removes it for NULL. Returns a new reference to the previous current
  * stream. */
-PyObject *nl_py_stream_swap(PyObject *stream);
+PyObject *nl_py_stream_swap_current(PyObject *stream);
 /* Calls function(callable, args...) while `stream` is the current stream. */
-PyObject *nl_py_stream_call(PyObject *stream, vectorcallfunc function, PyObject *callable,
-                            PyObject *const *args, size_t nargsf, PyObject *keywords);
+PyObject *nl_py_stream_call_on(PyObject *stream, vectorcallfunc function, PyObject *callable,
+                               PyObject *const *args, size_t nargsf, PyObject *keywords);
 
 /* Returns the argument, or NULL if the argument is NULL, None or 0. */
-PyObject *nl_py_stream_or_null(PyObject *stream);
+PyObject *nl_py_stream_null_if_none(PyObject *stream);
 /* Reads a stream argument. NULL, None and 0 are the thread's current
  * stream, or the captured stream in a thread that captures. Otherwise the argument must be a Stream
  * or an object with __cuda_stream__; any other object raises TypeError. *blocking is set if the
  * stream is ordered with the legacy default stream (`blocking` may be NULL). The caller must keep
  * `argument` alive while it uses the handle. 0, or -1 with an exception. */
-int nl_py_stream_from(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
-/* Reads a stream argument like nl_py_stream_from, but for objects that outlive a capture or a
- * `with` block: NULL, None and 0 are the default stream. During a capture of the stream,
- * nl_py_stream_from sets *blocking to 0, so that all arrays pass through nl_buffer_use, but
- * nl_py_stream_read sets *blocking to the stream's real property. */
+int nl_py_stream_from_argument(nl_py_state *state, PyObject *argument, CUstream *handle,
+                               int *blocking);
+/* Reads a stream argument like nl_py_stream_from_argument, but for objects that outlive a capture
+ * or a `with` block: NULL, None and 0 are the default stream. During a capture of the stream,
+ * nl_py_stream_from_argument sets *blocking to 0, so that all arrays pass through nl_buffer_use,
+ * but nl_py_stream_read sets *blocking to the stream's real property. */
 int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
 
 /* Reads a stream's number as nl_py_stream_read reads a handle, except that 0 and None are the
@@ -53,6 +54,6 @@ int nl_py_stream_number(nl_py_state *state, PyObject *argument, CUstream *handle
 
 /* Returns a new Stream for a handle that another library creates and destroys. The Stream keeps
  * `owner` (or NULL) alive. */
-PyObject *nl_py_stream_over(nl_py_state *state, CUstream handle, PyObject *owner);
+PyObject *nl_py_stream_wrap_handle(nl_py_state *state, CUstream handle, PyObject *owner);
 
 #endif

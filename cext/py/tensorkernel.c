@@ -169,7 +169,7 @@ static int read_argument(call *c, Py_ssize_t i) {
 /* Returns whether the dispatcher's next kernel for this call is that of the device, and no tensor
  * is dual. Returns 1, 0, or
  * -1 with an exception. */
-static int is_next(const tensorkernel *k, PyObject *keyset) {
+static int is_next_kernel(const tensorkernel *k, PyObject *keyset) {
     PyObject *level = PyDict_GetItemWithError(k->levels, k->level);
     if (!level || PyLong_AsLong(level) >= 0)
         return PyErr_Occurred() ? -1 : 0;
@@ -181,7 +181,7 @@ static int is_next(const tensorkernel *k, PyObject *keyset) {
 
 /* ---- plans ---- */
 
-static int is_plan(PyObject *plan) {
+static int is_valid_plan(PyObject *plan) {
     if (!PyTuple_CheckExact(plan) || PyTuple_GET_SIZE(plan) != PLAN_SIZE ||
         !PyTuple_CheckExact(PyTuple_GET_ITEM(plan, PLAN_NAMES)) ||
         !PyTuple_CheckExact(PyTuple_GET_ITEM(plan, PLAN_RESULTS)))
@@ -235,7 +235,7 @@ static PyObject *find_plan(call *c) {
     nl_dl_views_init(&c->views); /* the user's functions may change the tensors, so their views are
                                   * dropped */
     plan = PyObject_Vectorcall(k->plan, c->arguments, (size_t)c->nin, NULL);
-    if (plan && !is_plan(plan))
+    if (plan && !is_valid_plan(plan))
         Py_CLEAR(plan);
     if (plan && PyDict_Size(k->plans) >= MAX_PLANS)
         PyDict_Clear(k->plans);
@@ -340,8 +340,8 @@ static void release_inputs(call *c) {
         Py_DECREF(c->arguments[c->nin + i]);
 }
 
-static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
-                            PyObject *keywords) {
+static PyObject *tensorkernel_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf,
+                                         PyObject *keywords) {
     tensorkernel *k = (tensorkernel *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     PyObject *result = NULL;
@@ -350,9 +350,9 @@ static PyObject *vectorcall(PyObject *self, PyObject *const *args, size_t nargsf
     c.nin = nargs - k->has_keyset;
     c.nout = c.owned = c.ndim = c.key_size = 0;
     nl_dl_views_init(&c.views);
-    int fast = !nl_py_named(keywords) && c.nin > 0 && c.nin < MAX_ARGUMENTS;
+    int fast = !nl_py_count_keywords(keywords) && c.nin > 0 && c.nin < MAX_ARGUMENTS;
     if (fast && k->has_keyset)
-        fast = is_next(k, args[0]);
+        fast = is_next_kernel(k, args[0]);
     if (fast > 0)
         memcpy(c.arguments, args + k->has_keyset, (size_t)c.nin * sizeof *args);
     for (Py_ssize_t i = 0; fast > 0 && i < c.nin; i++)
@@ -380,7 +380,7 @@ static PyObject *tensorkernel_new(PyTypeObject *type, PyObject *args, PyObject *
     tensorkernel *self = (tensorkernel *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
-    self->vectorcall = vectorcall;
+    self->vectorcall = tensorkernel_vectorcall;
     self->state = nl_py_state_of_type(type);
     self->general = Py_NewRef(general);
     self->plan = Py_NewRef(plan);
@@ -428,7 +428,7 @@ static void tensorkernel_dealloc(PyObject *self) {
     Py_CLEAR(k->contiguous);
     Py_CLEAR(k->raw_repr);
     Py_CLEAR(k->level);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyMemberDef members[] = {

@@ -33,12 +33,13 @@ static PyObject *fail_alloc_at(PyObject *Py_UNUSED(module), PyObject *argument) 
     return PyLong_FromSize_t(nl_mem_fail_at(n));
 }
 
-static PyObject *adapt_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+static PyObject *adapt_waits_of_every_table(PyObject *Py_UNUSED(module),
+                                            PyObject *Py_UNUSED(unused)) {
     nl_wait_adapt_every_table();
     Py_RETURN_NONE;
 }
 
-static PyObject *trace(PyObject *Py_UNUSED(module), PyObject *argument) {
+static PyObject *trace_driver_calls(PyObject *Py_UNUSED(module), PyObject *argument) {
     int on = PyObject_IsTrue(argument);
     if (on < 0)
         return NULL;
@@ -46,7 +47,7 @@ static PyObject *trace(PyObject *Py_UNUSED(module), PyObject *argument) {
     Py_RETURN_NONE;
 }
 
-static PyObject *list_of(const char **names, size_t count) {
+static PyObject *list_of_names(const char **names, size_t count) {
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t i = 0; list != NULL && i < count; ++i) {
         PyObject *name = PyUnicode_FromString(names[i]);
@@ -61,21 +62,21 @@ static PyObject *list_of(const char **names, size_t count) {
 
 static const char *names[4096];
 
-static PyObject *traced(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return list_of(names, nl_driver_wrap_traced_calls(names, sizeof names / sizeof names[0]));
+static PyObject *list_traced_calls(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    return list_of_names(names, nl_driver_wrap_traced_calls(names, sizeof names / sizeof names[0]));
 }
 
-static PyObject *failed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return list_of(names, nl_driver_wrap_failed_calls(names, sizeof names / sizeof names[0]));
+static PyObject *list_failed_calls(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    return list_of_names(names, nl_driver_wrap_failed_calls(names, sizeof names / sizeof names[0]));
 }
 
-static PyObject *copied(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+static PyObject *count_copied_bytes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     uint64_t bytes[2];
     nl_driver_wrap_copied_bytes(bytes);
     return Py_BuildValue("(KK)", (unsigned long long)bytes[0], (unsigned long long)bytes[1]);
 }
 
-static PyObject *live(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+static PyObject *count_live_objects(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     return Py_BuildValue("{sn sn sn sn sn sn sn sn}", "blocks",
                          (Py_ssize_t)(nl_mem_live_blocks() - nl_pool_cached_bytes()), "buffers",
                          (Py_ssize_t)nl_buffer_live_count(), "streams",
@@ -123,7 +124,7 @@ static PyObject *pretend_no_memory_pools(PyObject *Py_UNUSED(module), PyObject *
     Py_RETURN_NONE;
 }
 
-static PyObject *run_last_blocks(PyObject *Py_UNUSED(module), PyObject *argument) {
+static PyObject *run_only_last_blocks(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     unsigned long long count = PyLong_AsUnsignedLongLong(argument);
     if (PyErr_Occurred())
@@ -138,7 +139,7 @@ static PyObject *run_last_blocks(PyObject *Py_UNUSED(module), PyObject *argument
     Py_RETURN_NONE;
 }
 
-static PyObject *hold_context(PyObject *Py_UNUSED(module), PyObject *argument) {
+static PyObject *retain_primary_context(PyObject *Py_UNUSED(module), PyObject *argument) {
     nl_error err;
     CUdevice device;
     CUcontext context = NULL;
@@ -154,7 +155,7 @@ static PyObject *hold_context(PyObject *Py_UNUSED(module), PyObject *argument) {
 }
 
 static PyMethodDef methods[] = {
-    {"hold_context", hold_context, METH_O,
+    {"hold_context", retain_primary_context, METH_O,
      "hold_context(on): "
      "retains or releases the current device's context, as another library would."},
     {"fail_call_at", (PyCFunction)(void (*)(void))fail_call_at, METH_VARARGS | METH_KEYWORDS,
@@ -162,33 +163,33 @@ static PyMethodDef methods[] = {
      "makes the n-th driver call from now fail with status; 0 disables this. "
      "releases: counts only calls that free or destroy. "
      "Returns the number of calls since the last fail_call_at."},
-    {"adapt_waits", adapt_waits, METH_NOARGS,
+    {"adapt_waits", adapt_waits_of_every_table, METH_NOARGS,
      "adapt_waits(): makes blocking waits on the simulator poll, as they do on a GPU. "
      "Call it before the driver is opened."},
     {"fail_alloc_at", fail_alloc_at, METH_O,
      "fail_alloc_at(n): "
      "makes the n-th request for host memory from now fail; 0 disables this. "
      "Returns the number of requests since the last fail_alloc_at."},
-    {"trace", trace, METH_O, "trace(on): starts or stops recording driver calls."},
-    {"traced", traced, METH_NOARGS,
+    {"trace", trace_driver_calls, METH_O, "trace(on): starts or stops recording driver calls."},
+    {"traced", list_traced_calls, METH_NOARGS,
      "Returns the names of the recorded driver calls, oldest first."},
-    {"failed", failed, METH_NOARGS,
+    {"failed", list_failed_calls, METH_NOARGS,
      "Returns the names of the recorded driver calls that failed. "
      "compute-sanitizer reports such calls."},
-    {"copied", copied, METH_NOARGS,
+    {"copied", count_copied_bytes, METH_NOARGS,
      "Returns the bytes that driver calls copied (to devices, to the host) since trace(True)."},
     {"pretend_no_memory_pools", pretend_no_memory_pools, METH_NOARGS,
      "The calling thread's device allocates as if it had no memory pools."},
     {"pretend_foreign_capture", pretend_foreign_capture, METH_O,
      "pretend_foreign_capture(on): "
      "the calling thread's calls behave as if another library captured their stream."},
-    {"run_last_blocks", run_last_blocks, METH_O,
+    {"run_last_blocks", run_only_last_blocks, METH_O,
      "run_last_blocks(count): "
      "simulated launches run only the last blocks of their grids; 0: all."},
     {"report_at_exit", report_at_exit, METH_NOARGS,
      "report_at_exit(): makes the process print how much device memory is still allocated, "
      "to stderr, after the interpreter has ended."},
-    {"live", live, METH_NOARGS,
+    {"live", count_live_objects, METH_NOARGS,
      "live(): returns a dict with the number of live objects of each kind."},
     {NULL, NULL, 0, NULL},
 };

@@ -39,7 +39,7 @@ static PyObject *texture_array(PyObject *type, PyObject *args) {
     return status < 0 ? nl_py_raise(&err) : wrap_texture(type, texture);
 }
 
-static nl_texture *array_of(PyObject *type, PyObject *object) {
+static nl_texture *texture_of_class(PyObject *type, PyObject *object) {
     py_texture *self = (py_texture *)object;
     if (!PyObject_TypeCheck(object, (PyTypeObject *)type) ||
         self->texture->kind != NL_TEXTURE_ARRAY) {
@@ -50,8 +50,9 @@ static nl_texture *array_of(PyObject *type, PyObject *object) {
     return self->texture;
 }
 
-static PyObject *make_object(PyObject *type, nl_device *dev, const CUDA_RESOURCE_DESC *over,
-                             const CUDA_TEXTURE_DESC *how) {
+static PyObject *create_texture_object(PyObject *type, nl_device *dev,
+                                       const CUDA_RESOURCE_DESC *over,
+                                       const CUDA_TEXTURE_DESC *how) {
     nl_texture *texture = NULL;
     nl_error err;
     int status;
@@ -78,12 +79,12 @@ static PyObject *texture_object(PyObject *type, PyObject *args) {
                           &how.borderColor[3]))
         return NULL;
     if (!PyTuple_Check(what)) {
-        nl_texture *array = array_of(type, what);
+        nl_texture *array = texture_of_class(type, what);
         if (array == NULL)
             return NULL;
         over.resType = CU_RESOURCE_TYPE_ARRAY;
         over.res.array.hArray = (CUarray)(uintptr_t)array->handle;
-        return make_object(type, array->device, &over, &how);
+        return create_texture_object(type, array->device, &over, &how);
     }
     if (!PyArg_ParseTuple(what, "KiInnn:memory", &address, &format, &channels, &width, &height,
                           &pitch))
@@ -103,11 +104,11 @@ static PyObject *texture_object(PyObject *type, PyObject *args) {
         over.res.pitch2D.height = (size_t)height;
         over.res.pitch2D.pitchInBytes = (size_t)pitch;
     }
-    return make_object(type, NULL, &over, &how);
+    return create_texture_object(type, NULL, &over, &how);
 }
 
 static PyObject *texture_surface(PyObject *type, PyObject *object) {
-    nl_texture *array = array_of(type, object), *texture = NULL;
+    nl_texture *array = texture_of_class(type, object), *texture = NULL;
     nl_error err;
     int status;
     if (array == NULL)
@@ -117,7 +118,7 @@ static PyObject *texture_surface(PyObject *type, PyObject *object) {
 }
 
 static PyObject *texture_copy(PyObject *self, PyObject *args) {
-    nl_texture *array = array_of((PyObject *)Py_TYPE(self), self);
+    nl_texture *array = texture_of_class((PyObject *)Py_TYPE(self), self);
     unsigned long long address;
     Py_ssize_t row;
     int to_array, status;
@@ -125,7 +126,7 @@ static PyObject *texture_copy(PyObject *self, PyObject *args) {
     if (array == NULL || !PyArg_ParseTuple(args, "Knp:copy", &address, &row, &to_array))
         return NULL;
     NL_UNLOCKED(status = nl_texture_copy(array, address, (size_t)row, to_array, &err));
-    return nl_py_none(status, &err);
+    return nl_py_none_or_raise(status, &err);
 }
 
 static void texture_dealloc(PyObject *self) {
@@ -134,7 +135,7 @@ static void texture_dealloc(PyObject *self) {
     PyErr_Fetch(&kind, &value, &traceback);
     NL_UNLOCKED(nl_texture_release(texture));
     PyErr_Restore(kind, value, traceback);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyObject *texture_handle(PyObject *self, void *Py_UNUSED(unused)) {

@@ -110,18 +110,18 @@ static int set_geometry(value *v, const nl_py_array *a) {
     return v->geometry != NULL;
 }
 
-static int is_memory(const value *v) {
+static int is_memory_value(const value *v) {
     return v->kind == INPUT || v->kind == NEW || v->kind == RESULT;
 }
 
 /* Returns the index of the value whose memory contains the array, or -1. */
-static int find_source(const trace *made, const nl_py_array *a) {
-    nl_range part = nl_py_devarray_range(a);
+static int find_source_value(const trace *made, const nl_py_array *a) {
+    nl_range part = nl_py_devarray_address_range(a);
     for (int i = 0; i < made->value_count; i++) {
-        if (!is_memory(&made->values[i]))
+        if (!is_memory_value(&made->values[i]))
             continue;
         const nl_py_array *whole = (nl_py_array *)made->values[i].object;
-        nl_range within = nl_py_devarray_range(whole);
+        nl_range within = nl_py_devarray_address_range(whole);
         if (whole->buffer == a->buffer && whole->owner == a->owner && within.low <= part.low &&
             part.high <= within.high)
             return i;
@@ -138,7 +138,7 @@ static int is_in_order(const nl_py_tracer *r, const PyObject *stream) {
  * to another stream. */
 static int view_value(const nl_py_tracer *r, const nl_py_array *a) {
     trace *made = r->made;
-    int source = find_source(made, a);
+    int source = find_source_value(made, a);
     if (source < 0 || !is_in_order(r, a->stream))
         return -1;
     value *v = add_value(made, VIEW, (PyObject *)a);
@@ -167,7 +167,7 @@ static int is_address(const nl_py_tracer *r, PyObject *object) {
         return 1;
     for (int i = 0; i < made->value_count; i++) {
         const nl_py_array *a = (nl_py_array *)made->values[i].object;
-        if (is_memory(&made->values[i]) && number - a->buffer->address < a->buffer->size)
+        if (is_memory_value(&made->values[i]) && number - a->buffer->address < a->buffer->size)
             return 1;
     }
     return 0;
@@ -182,7 +182,7 @@ static int is_constant(const nl_py_tracer *r, PyObject *object) {
            PyType_Check(object);
 }
 
-static int value_of(const nl_py_tracer *r, PyObject *object);
+static int find_or_add_value(const nl_py_tracer *r, PyObject *object);
 
 static int tuple_value(const nl_py_tracer *r, PyObject *tuple) {
     trace *made = r->made;
@@ -191,7 +191,7 @@ static int tuple_value(const nl_py_tracer *r, PyObject *tuple) {
         return -1;
     made->argument_count += count;
     for (int i = 0; i < count; i++) {
-        int number = value_of(r, PyTuple_GET_ITEM(tuple, i));
+        int number = find_or_add_value(r, PyTuple_GET_ITEM(tuple, i));
         if (number < 0)
             return -1;
         made->arguments[first + i] = (int16_t)number;
@@ -206,7 +206,7 @@ static int tuple_value(const nl_py_tracer *r, PyObject *tuple) {
 
 /* Returns the index of the value for an object; adds a new value if necessary. Returns -1 if a
  * replay could not reproduce the object. */
-static int value_of(const nl_py_tracer *r, PyObject *object) {
+static int find_or_add_value(const nl_py_tracer *r, PyObject *object) {
     int found = find_value(r->made, object);
     if (found >= 0)
         return found;
@@ -225,7 +225,7 @@ static int value_of(const nl_py_tracer *r, PyObject *object) {
 
 /* Returns whether the thread has used a device by an operation outside of the trace, or has
  * selected another device. */
-static int was_used(const nl_py_tracer *r) {
+static int was_device_used_outside(const nl_py_tracer *r) {
     return nl_device_count_uses() != r->uses || nl_device_selected() != r->device;
 }
 
@@ -242,13 +242,13 @@ static int is_replayable_argument(PyObject *callable, PyObject *arg) {
 static traced_call *add_call(nl_py_tracer *r, PyObject *callable, PyObject *const *args,
                              Py_ssize_t count, PyObject *keywords) {
     trace *made = r->made;
-    if (was_used(r) || made->call_count == MAX_CALLS)
+    if (was_device_used_outside(r) || made->call_count == MAX_CALLS)
         return NULL;
     int16_t numbers[MAX_ARGUMENTS];
     if (count > MAX_ARGUMENTS)
         return NULL;
     for (Py_ssize_t i = 0; i < count; i++) {
-        int number = value_of(r, args[i]);
+        int number = find_or_add_value(r, args[i]);
         if (number < 0 || !is_replayable_argument(callable, args[i]))
             return NULL;
         numbers[i] = (int16_t)number;
@@ -282,17 +282,17 @@ static int add_result(const nl_py_tracer *r, traced_call *call, PyObject *result
     return 1;
 }
 
-static void record_with(nl_py_tracer *r);
+static void set_recorder(nl_py_tracer *r);
 
 static PyObject *record_allocation(nl_py_state *state, nl_py_array_parts *parts,
                                    const nl_layout *layout) {
     nl_py_tracer *r = nl_py_trace_current;
     value *v = NULL;
-    if (was_used(r))
+    if (was_device_used_outside(r))
         mark_invalid(r);
-    record_with(NULL);
+    set_recorder(NULL);
     PyObject *array = nl_py_devarray_allocate(state, parts, layout);
-    record_with(r);
+    set_recorder(r);
     r->uses = nl_device_count_uses();
     if (array)
         r->bytes += (int64_t)((nl_py_array *)array)->buffer->size;
@@ -303,7 +303,7 @@ static PyObject *record_allocation(nl_py_state *state, nl_py_array_parts *parts,
     return array;
 }
 
-static void record_with(nl_py_tracer *r) {
+static void set_recorder(nl_py_tracer *r) {
     nl_py_trace_current = r;
     nl_py_devarray_recorder = r ? record_allocation : NULL;
 }
@@ -311,22 +311,22 @@ static void record_with(nl_py_tracer *r) {
 PyObject *nl_py_trace_call(PyObject *callable, PyObject *const *args, size_t nargsf,
                            PyObject *keywords) {
     nl_py_tracer *r = nl_py_trace_current;
-    Py_ssize_t count = PyVectorcall_NARGS(nargsf) + nl_py_named(keywords);
+    Py_ssize_t count = PyVectorcall_NARGS(nargsf) + nl_py_count_keywords(keywords);
     traced_call *call = r->made ? add_call(r, callable, args, count, keywords) : NULL;
     if (!call)
         mark_invalid(r);
     /* operations inside the call are part of the call and not recorded separately */
-    record_with(NULL);
+    set_recorder(NULL);
     PyObject *result = PyObject_Vectorcall(callable, args, nargsf, keywords);
-    record_with(r);
+    set_recorder(r);
     r->uses = nl_device_count_uses();
     if (r->made && (!result || !add_result(r, call, result)))
         mark_invalid(r);
     return result;
 }
 
-PyObject *nl_py_trace_named(const char *module, const char *name, PyObject *const *args,
-                            Py_ssize_t nargs, PyObject *keywords) {
+PyObject *nl_py_trace_call_by_name(const char *module, const char *name, PyObject *const *args,
+                                   Py_ssize_t nargs, PyObject *keywords) {
     PyObject *of = PyImport_ImportModule(module), *result = NULL;
     PyObject *function = of ? PyObject_GetAttrString(of, name) : NULL;
     if (function)
@@ -393,26 +393,26 @@ static void compute_last_uses(trace *made) {
     }
 }
 
-static void *shrunk_array(void *memory, size_t size) {
+static void *shrink_array(void *memory, size_t size) {
     nl_error ignored;
     void *smaller = nl_mem_resize(memory, size ? size : 1, &ignored);
     return smaller ? smaller : memory;
 }
 
 /* Returns the trace, or NULL without an exception if the call cannot be replayed. */
-static PyObject *finished_trace(nl_py_tracer *r, PyObject *result) {
+static PyObject *finish_trace(nl_py_tracer *r, PyObject *result) {
     trace *made = r->made;
-    if (!made || was_used(r))
+    if (!made || was_device_used_outside(r))
         return NULL;
-    made->result = value_of(r, result);
+    made->result = find_or_add_value(r, result);
     if (made->result < 0 || nl_py_hostarray_is_exact_array(result) ||
         (made->values[made->result].kind == CONSTANT && result != Py_None))
         return NULL;
     compute_last_uses(made);
-    made->values = shrunk_array(made->values, (size_t)made->value_count * sizeof *made->values);
-    made->calls = shrunk_array(made->calls, (size_t)made->call_count * sizeof *made->calls);
+    made->values = shrink_array(made->values, (size_t)made->value_count * sizeof *made->values);
+    made->calls = shrink_array(made->calls, (size_t)made->call_count * sizeof *made->calls);
     made->arguments =
-        shrunk_array(made->arguments, (size_t)made->argument_count * sizeof *made->arguments);
+        shrink_array(made->arguments, (size_t)made->argument_count * sizeof *made->arguments);
     made->size = sizeof *made + (size_t)made->value_count * sizeof *made->values +
                  (size_t)made->call_count * (sizeof *made->calls + CALLABLE_SIZE) +
                  (size_t)made->argument_count * sizeof *made->arguments;
@@ -452,11 +452,11 @@ PyObject *nl_py_trace_record(nl_py_state *state, PyObject *function, PyObject *c
     *out = NULL;
     if (!r.made)
         return NULL;
-    record_with(&r);
+    set_recorder(&r);
     PyObject *result = PyObject_Vectorcall(function, args, nargsf, keywords);
-    record_with(NULL);
+    set_recorder(NULL);
     if (result)
-        *out = finished_trace(&r, result);
+        *out = finish_trace(&r, result);
     mark_invalid(&r);
     return result;
 }
@@ -619,7 +619,7 @@ static void trace_dealloc(PyObject *self) {
     nl_mem_free(made->values);
     nl_mem_free(made->calls);
     nl_mem_free(made->arguments);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyType_Slot trace_slots[] = {

@@ -28,8 +28,8 @@ static inline int nl_py_is_tracing(void) {
 PyObject *nl_py_trace_call(PyObject *callable, PyObject *const *args, size_t nargsf,
                            PyObject *keywords);
 /* Looks up a function in a module, then records its call like nl_py_trace_call. */
-PyObject *nl_py_trace_named(const char *module, const char *name, PyObject *const *args,
-                            Py_ssize_t nargs, PyObject *keywords);
+PyObject *nl_py_trace_call_by_name(const char *module, const char *name, PyObject *const *args,
+                                   Py_ssize_t nargs, PyObject *keywords);
 /* Records a call of a method of a device array like nl_py_trace_call. */
 PyObject *nl_py_trace_method(PyObject *self, const char *name, PyObject *args, PyObject *kwargs);
 /* Invalidates the trace that this thread is recording, if any. */

@@ -76,7 +76,7 @@ static int append_tag(key *k, char tag, int64_t value) {
 static int append_distances(key *k, const nl_py_array *a) {
     size_t at = k->size;
     uint8_t count = 0;
-    k->ranges[k->count] = nl_py_devarray_range(a);
+    k->ranges[k->count] = nl_py_devarray_address_range(a);
     for (int i = 0; i < k->count; i++)
         if (k->inputs[i] == (PyObject *)a) {
             const uint8_t same[] = {SAME, (uint8_t)i};
@@ -151,22 +151,22 @@ static int append_scalar(key *k, PyObject *scalar) {
     return dtype != NL_OPAQUE && append_tag(k, 'n', dtype) && append_bytes(k, bytes, sizeof bytes);
 }
 
-static int append_any(key *k, PyObject *object, int depth);
+static int append_object(key *k, PyObject *object, int depth);
 
 static int append_sequence(key *k, char tag, PyObject *object, int depth) {
     Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
     if (depth == MAX_DEPTH || !append_tag(k, tag, count))
         return 0;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); i++)
-        if (!append_any(k, PySequence_Fast_GET_ITEM(object, i), depth + 1))
+        if (!append_object(k, PySequence_Fast_GET_ITEM(object, i), depth + 1))
             return 0;
     return 1;
 }
 
 static int append_slice(key *k, PyObject *object, int depth) {
     const PySliceObject *slice = (PySliceObject *)object;
-    return append_bytes(k, ":", 1) && append_any(k, slice->start, depth) &&
-           append_any(k, slice->stop, depth) && append_any(k, slice->step, depth);
+    return append_bytes(k, ":", 1) && append_object(k, slice->start, depth) &&
+           append_object(k, slice->stop, depth) && append_object(k, slice->step, depth);
 }
 
 /* Returns whether the object lives as long as the module, so that its address identifies it in a
@@ -178,7 +178,7 @@ static int is_immortal(const nl_py_state *state, PyObject *object) {
             !PyType_HasFeature((PyTypeObject *)object, Py_TPFLAGS_HEAPTYPE));
 }
 
-static int append_any(key *k, PyObject *object, int depth) {
+static int append_object(key *k, PyObject *object, int depth) {
     if (nl_py_devarray_check_exact(k->state, object))
         return append_array(k, object);
     if (is_immortal(k->state, object))
@@ -196,14 +196,14 @@ static int append_any(key *k, PyObject *object, int depth) {
     if (PySlice_Check(object))
         return append_slice(k, object, depth);
     if (nl_py_hostarray_is_descr(object))
-        return nl_py_hostarray_element(object).class == NL_ELEMENT_PLAIN &&
-               append_tag(k, 'd', nl_py_hostarray_element(object).dtype);
+        return nl_py_hostarray_element_of_descr(object).class == NL_ELEMENT_PLAIN &&
+               append_tag(k, 'd', nl_py_hostarray_element_of_descr(object).dtype);
     return nl_py_hostarray_is_exact_scalar(object) && append_scalar(k, object);
 }
 
 /* Appends the device and whether there is a current stream. Returns an error if the arrays are
  * bound to a stream other than the current one. */
-static int append_order(key *k) {
+static int append_stream_state(key *k) {
     PyObject *current = nl_py_stream_current();
     if (current && k->stream && k->stream != current)
         return 0;
@@ -215,19 +215,19 @@ static int append_order(key *k) {
  * exception if an argument has no key. */
 static PyObject *make_key(key *k, const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *keywords) {
-    Py_ssize_t named = nl_py_named(keywords);
+    Py_ssize_t named = nl_py_count_keywords(keywords);
     k->state = state;
     k->count = 0;
     k->stream = NULL;
     k->size = 0;
     for (Py_ssize_t i = 0; i < nargs; i++)
-        if (!append_any(k, args[i], 0))
+        if (!append_object(k, args[i], 0))
             goto none;
     for (Py_ssize_t i = 0; i < named; i++)
         if (!append_text(k, '=', PyTuple_GET_ITEM(keywords, i)) ||
-            !append_any(k, args[nargs + i], 0))
+            !append_object(k, args[nargs + i], 0))
             goto none;
-    if (!append_order(k))
+    if (!append_stream_state(k))
         goto none;
     return PyBytes_FromStringAndSize((char *)k->bytes, (Py_ssize_t)k->size);
 none:
@@ -243,13 +243,13 @@ static size_t size_of(const traced *f, PyObject *bytes, PyObject *value) {
 }
 
 /* Returns whether the trace was replayed since the last eviction. */
-static int was_replayed(const traced *f, PyObject *value) {
+static int was_replayed_since_eviction(const traced *f, PyObject *value) {
     return Py_IS_TYPE(value, f->state->trace_type) && nl_py_trace_was_replayed(value);
 }
 
 /* Evicts the oldest entries that were not replayed since the last eviction, until a quarter of the
  * capacity is free. `all` is a copy of the cache. */
-static int evict_from(traced *f, PyObject *all) {
+static int evict_old_traces(traced *f, PyObject *all) {
     PyObject *bytes, *value;
     Py_ssize_t at = 0;
     size_t limit = max_bytes - max_bytes / 4;
@@ -258,7 +258,7 @@ static int evict_from(traced *f, PyObject *all) {
     f->bytes = 0;
     while (PyDict_Next(all, &at, &bytes, &value)) {
         size_t size = size_of(f, bytes, value);
-        if (excess > 0 && !was_replayed(f, value)) {
+        if (excess > 0 && !was_replayed_since_eviction(f, value)) {
             excess -= size < excess ? size : excess;
             continue;
         }
@@ -275,7 +275,7 @@ static int evict_entry(traced *f) {
     int result = 0;
     for (int round = 0; result == 0 && round < 2 && f->bytes > max_bytes; round++) {
         PyObject *all = PyDict_Copy(f->traces);
-        result = all ? evict_from(f, all) : -1;
+        result = all ? evict_old_traces(f, all) : -1;
         Py_XDECREF(all);
     }
     return result;
@@ -396,7 +396,7 @@ static PyObject *traced_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
 }
 
 /* Implements the descriptor protocol: as a class attribute, the object becomes a bound method. */
-static PyObject *traced_bind(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(type)) {
+static PyObject *traced_bind_method(PyObject *self, PyObject *instance, PyObject *Py_UNUSED(type)) {
     return instance ? PyMethod_New(self, instance) : Py_NewRef(self);
 }
 
@@ -423,7 +423,7 @@ static void traced_dealloc(PyObject *self) {
     Py_XDECREF(f->function);
     Py_XDECREF(f->direct);
     Py_XDECREF(f->dict);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyMemberDef traced_members[] = {
@@ -453,7 +453,7 @@ static PyType_Slot traced_slots[] = {
     {Py_tp_traverse, traced_traverse},
     {Py_tp_clear, traced_clear},
     {Py_tp_call, PyVectorcall_Call},
-    {Py_tp_descr_get, traced_bind},
+    {Py_tp_descr_get, traced_bind_method},
     {Py_tp_getset, traced_getset},
     {Py_tp_members, traced_members},
     {0, NULL}};

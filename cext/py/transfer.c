@@ -32,7 +32,7 @@ static int transfer_traverse(PyObject *self, visitproc visit, void *arg) {
 static void transfer_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     Py_XDECREF(((nl_py_transfer *)self)->array);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyMemberDef transfer_members[] = {

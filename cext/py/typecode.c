@@ -79,12 +79,12 @@ static int element_code(nl_py_state *state, const nl_element *e, PyObject *descr
         return 0;
     }
     nl_dtype dtype = e->class == NL_ELEMENT_TIME ? NL_INT64 : e->dtype;
-    *code = nl_py_code_array(dtype, ndim, is_c, is_f, index);
+    *code = nl_py_code_of_array(dtype, ndim, is_c, is_f, index);
     return 1;
 }
 
 /* Converts the type code of a 0-D array to the type code of its element. */
-static uint32_t as_value(uint32_t code) {
+static uint32_t scalar_code_of_array(uint32_t code) {
     return code & (0xffu | ~0u << NL_PY_CODE_INDEX_SHIFT);
 }
 
@@ -126,19 +126,19 @@ static int numpy_scalar_code(nl_py_state *state, PyObject *value, uint32_t *code
     }
     if (nl_py_hostarray_void_read(value, &descr, &record) < 0)
         return -1;
-    nl_element element = nl_py_hostarray_element(descr);
+    nl_element element = nl_py_hostarray_element_of_descr(descr);
     if (element.class == NL_ELEMENT_RECORD && !record)
         element.class = NL_ELEMENT_OTHER;
     int result = element_code(state, &element, descr, 0, 1, 1, code, reason);
     Py_DECREF(descr);
     if (result > 0 && element.class == NL_ELEMENT_TIME)
-        *code = as_value(*code);
+        *code = scalar_code_of_array(*code);
     return result;
 }
 
 static int number_code(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason) {
     nl_scalar s;
-    int found = nl_py_values_number(values, value, &s);
+    int found = nl_py_values_read_number(values, value, &s);
     *reason = no_value;
     if (found <= 0)
         return found;
@@ -178,11 +178,11 @@ static int object_code(nl_py_state *state, PyObject *object, uint32_t *code) {
 /* Computes the type code of an argument that is a dtype, such as numpy.dtype("f4") or
  * numpy.float32. */
 static int dtype_code(nl_py_state *state, PyObject *value, uint32_t *code, const char **reason) {
-    PyObject *descr = nl_py_hostarray_descr(value);
+    PyObject *descr = nl_py_hostarray_convert_descr(value);
     if (!descr)
         return -1;
     *reason = no_type;
-    int found = nl_py_hostarray_element(descr).class == NL_ELEMENT_PLAIN;
+    int found = nl_py_hostarray_element_of_descr(descr).class == NL_ELEMENT_PLAIN;
     if (found)
         found = object_code(state, descr, code);
     Py_DECREF(descr);
@@ -194,14 +194,14 @@ nl_dtype nl_py_typecode_dtype(nl_py_state *state, uint32_t code) {
     PyObject *object =
         code & NL_PY_CODE_OBJECT ? PyList_GetItemRef(state->code_objects, index - 1) : NULL;
     nl_dtype dtype = object && nl_py_hostarray_is_descr(object)
-                         ? nl_py_hostarray_element(object).dtype
+                         ? nl_py_hostarray_element_of_descr(object).dtype
                          : NL_OPAQUE;
     Py_XDECREF(object);
     return dtype;
 }
 
 /* Type of the function that computes the code of a tuple's item: nl_py_type_code or
- * nl_py_typecode_of_host. */
+ * nl_py_typecode_of_host_value. */
 typedef int (*code_fn)(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason);
 
 /* Computes the type code of a tuple: its object is a pair of the tuple's class and the type codes
@@ -280,8 +280,8 @@ static int none_or_dtype_code(nl_py_values *values, PyObject *value, uint32_t *c
 
 /* Computes the type code of an enum member, which is the type code of its value, a number or a
  * tuple. */
-static int member_code(nl_py_values *values, PyObject *member, uint32_t *code,
-                       const char **reason) {
+static int enum_member_code(nl_py_values *values, PyObject *member, uint32_t *code,
+                            const char **reason) {
     PyObject *value = PyObject_GetAttrString(member, "value");
     int found = !value                 ? -1
                 : PyTuple_Check(value) ? tuple_code(values, value, code, reason, nl_py_type_code, 0)
@@ -307,7 +307,7 @@ int nl_py_type_code(nl_py_values *values, PyObject *obj, uint32_t *code, const c
         if (found)
             return found;
         if (PyObject_TypeCheck(obj, state->enum_type))
-            return member_code(values, obj, code, reason);
+            return enum_member_code(values, obj, code, reason);
     }
     /* tries DLPack before numbers, because a tensor with one element may be convertible to a
      * number */
@@ -341,25 +341,25 @@ static int host_array_code(nl_py_state *state, const nl_py_value *v, uint32_t *c
     int found = element_code(state, &v->element, v->descr, v->ndim, v->order & NL_PY_ARRAY_C,
                              v->order & NL_PY_ARRAY_F, code, reason);
     if (found > 0)
-        *code = v->ndim == 0     ? as_value(*code)
+        *code = v->ndim == 0     ? scalar_code_of_array(*code)
                 : v->is_readonly ? *code | NL_PY_CODE_READONLY
                                  : *code;
     return found;
 }
 
-int nl_py_typecode_of_host(nl_py_values *values, PyObject *obj, uint32_t *code,
-                           const char **reason) {
+int nl_py_typecode_of_host_value(nl_py_values *values, PyObject *obj, uint32_t *code,
+                                 const char **reason) {
     nl_py_state *state = values->state;
     *code = 0;
     if (PyLong_CheckExact(obj) || PyFloat_CheckExact(obj) || PyBool_Check(obj))
         return number_code(values, obj, code, reason);
     if (!nl_py_hostarray_is_exact_array(obj) && nl_py_hostarray_is_scalar(obj)) {
         int found = numpy_scalar_code(state, obj, code, reason);
-        *code = found > 0 ? as_value(*code) : 0;
+        *code = found > 0 ? scalar_code_of_array(*code) : 0;
         return found;
     }
     if (PyTuple_Check(obj))
-        return tuple_code(values, obj, code, reason, nl_py_typecode_of_host, 0);
+        return tuple_code(values, obj, code, reason, nl_py_typecode_of_host_value, 0);
     nl_py_value *v = nl_py_values_read(values, obj);
     if (!v)
         return -1;
@@ -371,7 +371,7 @@ int nl_py_typecode_of_host(nl_py_values *values, PyObject *obj, uint32_t *code,
     if (v->kind == NL_PY_VALUE_HOST && !v->is_record)
         return remember_code(v, host_array_code(state, v, code, reason), code, reason);
     if (v->object != obj)
-        return nl_py_typecode_of_host(values, v->object, code, reason);
+        return nl_py_typecode_of_host_value(values, v->object, code, reason);
     int found = number_code(values, obj, code, reason);
     if (found == 0 && *reason == no_value)
         *reason = no_host_value;

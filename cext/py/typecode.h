@@ -15,8 +15,8 @@ int nl_py_type_code(nl_py_values *values, PyObject *value, uint32_t *code, const
 nl_dtype nl_py_typecode_dtype(nl_py_state *state, uint32_t code);
 /* Computes the type code like nl_py_type_code, for a function that runs on the host and uses arrays
  * in their own layout. */
-int nl_py_typecode_of_host(nl_py_values *values, PyObject *value, uint32_t *code,
-                           const char **reason);
+int nl_py_typecode_of_host_value(nl_py_values *values, PyObject *value, uint32_t *code,
+                                 const char **reason);
 /* Raises the exception for a value without a type code. The message is "`where`: `value` cannot be
  * passed to a `what`: ...". */
 void nl_py_type_code_refuse(nl_py_state *state, PyObject *value, const char *where,

@@ -42,7 +42,7 @@ typedef struct call {
     _Alignas(16) unsigned char slots[NL_PY_MAX_OPERANDS][NL_LOOP_SLOT]; /* inputs by value */
 } call;
 
-static nl_py_operand *first_out(const call *c) {
+static nl_py_operand *first_output(const call *c) {
     return c->operands + c->nin + c->nmask;
 }
 
@@ -68,7 +68,7 @@ static int read_mask(call *c) {
     if (op->place == NL_PY_PLACE_VALUE) {
         c->nowhere = op->value.integer == 0;
         nl_py_operand_clear(op);
-        nl_py_operand_none(op);
+        nl_py_operand_set_missing(op);
         return 0;
     }
     c->nmask = 1;
@@ -84,7 +84,7 @@ static int read_operands(call *c, PyObject *const *args) {
     c->count = c->nin + c->nmask + c->nout;
     for (int i = 0; i < c->nout; i++)
         if (c->outs[i] &&
-            nl_py_operand_read_out(&c->op, c->outs[i], c->nin + i, first_out(c) + i) < 0)
+            nl_py_operand_read_out(&c->op, c->outs[i], c->nin + i, first_output(c) + i) < 0)
             return -1;
     for (int i = 0; i < c->count; i++)
         c->on_device |= c->operands[i].place == NL_PY_PLACE_DEVICE;
@@ -99,24 +99,24 @@ static int wanted_dtype(const call *c) {
     PyObject *dtype = c->keywords.given[NL_PY_KEY_DTYPE];
     if (!dtype)
         return 0;
-    PyObject *descr = nl_py_hostarray_descr(dtype);
+    PyObject *descr = nl_py_hostarray_convert_descr(dtype);
     if (!descr) {
         PyErr_Clear(); /* _choose reports the error */
         return -1;
     }
-    nl_element element = nl_py_hostarray_element(descr);
+    nl_element element = nl_py_hostarray_element_of_descr(descr);
     Py_DECREF(descr);
     return element.class == NL_ELEMENT_PLAIN ? (int)element.dtype : -1;
 }
 
 /* Writes the cache key: casting, dtype=, then one byte for each input (dtype and weak kind) and
  * output (dtype, or 0 for a missing output). */
-static void write_key(const call *c, nl_py_ufunc_key *key) {
+static void write_cache_key(const call *c, nl_py_ufunc_key *key) {
     uint8_t *at = key->bytes;
     int dtype = wanted_dtype(c);
     key->size = (size_t)(2 + c->nin + c->nout);
     key->remember = dtype >= 0 && !c->keywords.given[NL_PY_KEY_SIGNATURE];
-    nl_py_key_open(key->bytes, key->size);
+    nl_py_key_clear_padding(key->bytes, key->size);
     *at++ = c->keywords.casting_code;
     *at++ = (uint8_t)dtype;
     for (int i = 0; i < c->nin; i++) {
@@ -125,14 +125,14 @@ static void write_key(const call *c, nl_py_ufunc_key *key) {
         key->remember &= op->dtype != NL_OPAQUE;
     }
     for (int i = 0; i < c->nout; i++) {
-        const nl_py_operand *op = first_out(c) + i;
+        const nl_py_operand *op = first_output(c) + i;
         int given = op->place != NL_PY_PLACE_NONE;
         *at++ = given ? op->dtype : 0;
         key->remember &= !given || op->dtype != NL_OPAQUE;
     }
 }
 
-static PyObject *types_of(const nl_py_operand *operands, int count) {
+static PyObject *dtypes_of_operands(const nl_py_operand *operands, int count) {
     PyObject *tuple = PyTuple_New(count);
     for (int i = 0; tuple && i < count; i++) {
         PyObject *type = operands[i].place == NL_PY_PLACE_NONE ? Py_NewRef(Py_None)
@@ -146,7 +146,8 @@ static PyObject *types_of(const nl_py_operand *operands, int count) {
 }
 
 static int choose_loop(call *c, const nl_py_ufunc_key *key) {
-    PyObject *inputs = types_of(c->operands, c->nin), *outputs = types_of(first_out(c), c->nout);
+    PyObject *inputs = dtypes_of_operands(c->operands, c->nin),
+             *outputs = dtypes_of_operands(first_output(c), c->nout);
     nl_error err;
     int result = -1;
     if (inputs && outputs)
@@ -189,7 +190,7 @@ static int check_types(const call *c) {
 
 static int find_loop(call *c) {
     nl_py_ufunc_key key;
-    write_key(c, &key);
+    write_cache_key(c, &key);
     c->types = key.remember ? nl_py_ufunc_find_types(c->ufunc, &key) : NULL;
     if (c->types)
         memcpy(c->loop, c->types->loop, (size_t)(c->nin + c->nout));
@@ -199,8 +200,8 @@ static int find_loop(call *c) {
         if (c->operands[i].place != NL_PY_PLACE_VALUE)
             continue;
         memset(c->slots[i], 0, NL_LOOP_SLOT);
-        if (nl_py_operand_value(&c->operands[i], (nl_dtype)c->loop[i], c->keywords.is_unsafe,
-                                c->slots[i]) < 0)
+        if (nl_py_operand_write_scalar(&c->operands[i], (nl_dtype)c->loop[i], c->keywords.is_unsafe,
+                                       c->slots[i]) < 0)
             return -1;
     }
     return 0;
@@ -232,7 +233,7 @@ static int find_shape(call *c) {
     if (c->ndim < 0)
         return -1;
     for (int i = 0; i < c->nout; i++) {
-        const nl_py_operand *op = first_out(c) + i;
+        const nl_py_operand *op = first_output(c) + i;
         size_t size = (size_t)op->ndim * sizeof(int64_t);
         if (op->place != NL_PY_PLACE_NONE &&
             (op->ndim != c->ndim || memcmp(op->shape, c->shape, size) != 0))
@@ -296,7 +297,7 @@ static int make_outputs(call *c) {
     int order[NL_MAX_DIMS], has_order = 0;
     int64_t strides[NL_MAX_DIMS];
     for (int i = 0; i < c->nout; i++) {
-        nl_py_operand *op = first_out(c) + i;
+        nl_py_operand *op = first_output(c) + i;
         nl_dtype dtype = (nl_dtype)c->loop[c->nin + i];
         if (op->place != NL_PY_PLACE_NONE)
             continue;
@@ -304,7 +305,8 @@ static int make_outputs(call *c) {
             compute_axis_order(c, order);
         has_order = 1;
         nl_loop_dense_strides(c->ndim, c->shape, order, (int64_t)nl_dtype_size(dtype), strides);
-        if (nl_py_operand_make(&c->op, op, c->on_device, dtype, c->ndim, c->shape, strides) < 0)
+        if (nl_py_operand_make_array(&c->op, op, c->on_device, dtype, c->ndim, c->shape, strides) <
+            0)
             return -1;
     }
     return 0;
@@ -318,10 +320,10 @@ static int separate_inputs(call *c) {
         int shares = 0;
         if (in->place != NL_PY_PLACE_DEVICE)
             continue;
-        for (nl_py_operand *out = first_out(c); !shares && out < c->operands + c->count; out++)
+        for (nl_py_operand *out = first_output(c); !shares && out < c->operands + c->count; out++)
             shares = out->place == NL_PY_PLACE_DEVICE && !out->made &&
                      nl_py_operands_overlap(in, out, 1);
-        if (shares && nl_py_operand_separate(&c->op, in) < 0)
+        if (shares && nl_py_operand_copy_separate(&c->op, in) < 0)
             return -1;
     }
     return 0;
@@ -359,7 +361,7 @@ static int enter_operands(call *c) {
 static void write_variant(const call *c, const nl_loop *loop, nl_py_ufunc_variant *variant) {
     uint8_t *at = variant->bytes;
     variant->size = (size_t)(2 + c->nin + c->nout + c->count);
-    nl_py_key_open(variant->bytes, variant->size);
+    nl_py_key_clear_padding(variant->bytes, variant->size);
     *at++ = (uint8_t)loop->kind;
     *at++ = (uint8_t)loop->dims;
     memcpy(at, c->loop, (size_t)(c->nin + c->nout));
@@ -376,8 +378,8 @@ static nl_py_ufunc_kernel *find_kernel(call *c, const nl_loop *loop) {
                                         c->types ? &c->types->latest : NULL);
 }
 
-static int launch_with(call *c, const nl_loop *loop, const nl_py_ufunc_kernel *k,
-                       unsigned char *block) {
+static int launch_loop_kernel(call *c, const nl_loop *loop, const nl_py_ufunc_kernel *k,
+                              unsigned char *block) {
     int64_t per_block = (int64_t)k->block;
     int64_t blocks = (nl_loop_threads(loop, k->per_thread) + per_block - 1) / per_block;
     nl_launch shape = {
@@ -411,13 +413,13 @@ static int launch_loops(call *c) {
     }
     size_t size = nl_loop_size(&loop);
     if (size <= sizeof small)
-        return launch_with(c, &loop, k, small);
+        return launch_loop_kernel(c, &loop, k, small);
     unsigned char *large = nl_mem_alloc(size, &err);
     if (!large) {
         nl_py_raise(&err);
         return -1;
     }
-    int result = launch_with(c, &loop, k, large);
+    int result = launch_loop_kernel(c, &loop, k, large);
     nl_mem_free(large);
     return result;
 }
@@ -435,10 +437,10 @@ static int compute_results(call *c) {
 
 static PyObject *collect_results(call *c) {
     if (c->nout == 1)
-        return nl_py_operand_result(first_out(c), !c->keywords.arrays);
+        return nl_py_operand_result(first_output(c), !c->keywords.arrays);
     PyObject *tuple = PyTuple_New(c->nout);
     for (int i = 0; tuple && i < c->nout; i++) {
-        PyObject *result = nl_py_operand_result(first_out(c) + i, !c->keywords.arrays);
+        PyObject *result = nl_py_operand_result(first_output(c) + i, !c->keywords.arrays);
         if (!result)
             Py_CLEAR(tuple);
         else
@@ -470,22 +472,22 @@ static PyObject *run_call(call *c, PyObject *const *args) {
     return collect_results(c);
 }
 
-static PyObject *run_and_clear(call *c, PyObject *const *args) {
+static PyObject *run_and_clear_operands(call *c, PyObject *const *args) {
     int most = c->nin + c->nout + 1;
     for (int i = 0; i < most; i++)
-        nl_py_operand_none(&c->operands[i]);
+        nl_py_operand_set_missing(&c->operands[i]);
     PyObject *result = run_call(c, args);
     for (int i = 0; i < most; i++)
         nl_py_operand_clear(&c->operands[i]);
-    nl_py_operands_done(&c->op);
+    nl_py_operands_release_memory(&c->op);
     return result;
 }
 
-static int begin_call(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t nargs,
-                      PyObject *keywords) {
+static int read_call_arguments(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t nargs,
+                               PyObject *keywords) {
     nl_error err;
     c->ufunc = u;
-    nl_py_operation_init(&c->op, u->state, u->name);
+    nl_py_operation_initialize(&c->op, u->state, u->name);
     c->nin = u->nin;
     c->nmask = 0;
     c->nout = u->nout;
@@ -494,11 +496,11 @@ static int begin_call(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t
     if (keywords && nl_py_keywords_read(u->state, u->name, keywords, args + nargs,
                                         NL_PY_KEYS_GENERALIZED, &c->keywords) < 0)
         return -1;
-    if (nl_py_keywords_outs(u->name, c->nin, c->nout, args, nargs, &c->keywords, c->outs) < 0)
+    if (nl_py_keywords_read_outs(u->name, c->nin, c->nout, args, nargs, &c->keywords, c->outs) < 0)
         return -1;
     PyObject *stream = c->keywords.given[NL_PY_KEY_STREAM];
     if ((stream || nl_capture_is_any_active() || nl_py_stream_here) &&
-        nl_py_stream_from(u->state, stream, &c->op.stream, &c->op.blocking) < 0)
+        nl_py_stream_from_argument(u->state, stream, &c->op.stream, &c->op.blocking) < 0)
         return -1;
     c->op.device = nl_device_current(&err);
     c->op.epoch = nl_atomic_load(&nl_device_epoch);
@@ -510,7 +512,7 @@ static int begin_call(call *c, nl_py_ufunc *u, PyObject *const *args, Py_ssize_t
 }
 
 /* Returns whether the argument can be read without running user code. */
-static int is_read_in_c(const nl_py_state *state, PyObject *object) {
+static int is_read_without_python(const nl_py_state *state, PyObject *object) {
     if (!PyTuple_CheckExact(object))
         return nl_py_arrayufunc_is_array_or_number(state, object) || PyUnicode_CheckExact(object) ||
                Py_IS_TYPE(object, state->stream_class);
@@ -523,12 +525,12 @@ static int is_read_in_c(const nl_py_state *state, PyObject *object) {
 /* Returns whether the call failed because another thread moved an array (get_ipc_handle) while the
  * arguments were read. Such a call has launched nothing. It can be repeated if reading the
  * arguments runs no user code. */
-static int may_retry(const call *c, PyObject *const *args, Py_ssize_t count) {
+static int can_retry_after_move(const call *c, PyObject *const *args, Py_ssize_t count) {
     if (c->op.epoch == nl_atomic_load(&nl_device_epoch) ||
         !PyErr_ExceptionMatches(PyExc_RuntimeError))
         return 0;
     for (Py_ssize_t i = 0; i < count; i++)
-        if (!is_read_in_c(c->ufunc->state, args[i]))
+        if (!is_read_without_python(c->ufunc->state, args[i]))
             return 0;
     PyErr_Clear();
     return 1;
@@ -539,11 +541,11 @@ static PyObject *call_with_retry(nl_py_ufunc *u, PyObject *const *args, Py_ssize
     PyObject *result;
     call c; /* not zero-initialized, because the struct is large */
     do {
-        if (begin_call(&c, u, args, nargs, keywords) < 0)
+        if (read_call_arguments(&c, u, args, nargs, keywords) < 0)
             return NULL;
         c.operands = operands;
-        result = run_and_clear(&c, args);
-    } while (!result && may_retry(&c, args, nargs + nl_py_named(keywords)));
+        result = run_and_clear_operands(&c, args);
+    } while (!result && can_retry_after_move(&c, args, nargs + nl_py_count_keywords(keywords)));
     return result;
 }
 
@@ -558,7 +560,7 @@ PyObject *nl_py_ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf,
         return result;
     if (nl_py_is_tracing())
         return nl_py_trace_call(self, args, nargsf, keywords);
-    if (nl_py_override(u->state, self, u->nin, args, nargs, keywords, &result))
+    if (nl_py_override_try_handlers(u->state, self, u->nin, args, nargs, keywords, &result))
         return result;
     size_t most = (size_t)(u->nin + u->nout + 1);
     if (most <= INLINE_OPERANDS)

@@ -24,7 +24,7 @@ static nl_py_ufunc_types *add_types(nl_py_ufunc *u, const nl_py_ufunc_key *key,
     return NULL;
 }
 
-static int read_loop(const nl_py_ufunc *u, PyObject *answer, uint8_t *loop) {
+static int read_loop_dtypes(const nl_py_ufunc *u, PyObject *answer, uint8_t *loop) {
     Py_ssize_t size = u->nin + u->nout;
     int fine = PyBytes_Check(answer) && PyBytes_GET_SIZE(answer) == size;
     for (Py_ssize_t i = 0; fine && i < size; i++) {
@@ -46,7 +46,7 @@ int nl_py_ufuncloops_choose(nl_py_ufunc *u, const nl_py_ufunc_key *key, PyObject
     PyObject *answer =
         PyObject_CallMethod((PyObject *)u, "_choose", "OOOOO", inputs, outputs, casting,
                             dtype ? dtype : Py_None, signature ? signature : Py_None);
-    int result = answer ? read_loop(u, answer, loop) : -1;
+    int result = answer ? read_loop_dtypes(u, answer, loop) : -1;
     Py_XDECREF(answer);
     *types = NULL;
     if (result == 0 && key->remember) {

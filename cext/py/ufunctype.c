@@ -51,7 +51,7 @@ static int ufunc_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(u->reductions);
     Py_VISIT(u->check);
-    return nl_py_overloads_visit(&u->kernels, visit, arg);
+    return nl_py_overloads_traverse(&u->kernels, visit, arg);
 }
 
 static int ufunc_clear(PyObject *self) {
@@ -71,7 +71,7 @@ static void ufunc_dealloc(PyObject *self) {
     Py_XDECREF(u->name);
     Py_XDECREF(u->reductions);
     Py_XDECREF(u->check);
-    nl_py_free(self);
+    nl_py_free_object(self);
 }
 
 static PyObject *ufunc_forget(PyObject *self, PyObject *Py_UNUSED(ignored)) {
@@ -105,7 +105,7 @@ static PyMethodDef ufunc_methods[] = {
      "_compile(device, loop, stored, kind, dims): "
      "returns (Kernel, threads per block, elements per thread)."},
     {"_clear", ufunc_forget, METH_NOARGS, "_clear(): removes all cached loops and kernels."},
-    {"_note", (PyCFunction)(void (*)(void))nl_py_reduction_note, METH_FASTCALL,
+    {"_note", (PyCFunction)(void (*)(void))nl_py_reduction_store_reducer, METH_FASTCALL,
      "_note(method, array, dtype, out, reducer, initial, loop): "
      "sets the Reducer of calls with these dtypes. "
      "initial: bytes of an accumulator, or None. "

@@ -29,12 +29,12 @@ static void set_layout(nl_py_value *v, CUdeviceptr address, const nl_layout *lay
     v->misaligned = nl_layout_low_bits(layout, address);
 }
 
-static int is_foreign(const nl_py_value *v) {
+static int is_foreign_array(const nl_py_value *v) {
     return v->kind == NL_PY_VALUE_DEVICE && v->shape == v->memory.foreign.layout.shape;
 }
 
 void nl_py_value_clear(nl_py_value *v) {
-    if (is_foreign(v))
+    if (is_foreign_array(v))
         nl_py_arrayinterface_clear(&v->memory.foreign);
     if (v->array != v->object)
         Py_XDECREF(v->array);
@@ -43,7 +43,7 @@ void nl_py_value_clear(nl_py_value *v) {
 }
 
 /* Sets the fields of *v from v->array, which is a numpy.ndarray. */
-static int read_host(nl_py_value *v) {
+static int read_host_value(nl_py_value *v) {
     nl_host_array *host = &v->memory.host;
     if (nl_py_hostarray_read(v->array, host) < 0)
         return -1;
@@ -56,16 +56,16 @@ static int read_host(nl_py_value *v) {
 }
 
 /* `array` is the object itself, or an array created from the object; its reference is stolen. */
-static int set_host(nl_py_value *v, PyObject *array) {
+static int set_host_value(nl_py_value *v, PyObject *array) {
     v->array = array;
     v->is_masked = !nl_py_hostarray_is_exact_array(array) && PyObject_HasAttrString(array, "_mask");
-    if (read_host(v) == 0)
+    if (read_host_value(v) == 0)
         return 0;
     nl_py_value_clear(v);
     return -1;
 }
 
-static void set_device(nl_py_value *v, PyObject *array) {
+static void set_device_value(nl_py_value *v, PyObject *array) {
     const nl_py_array *a = (nl_py_array *)array;
     v->kind = NL_PY_VALUE_DEVICE;
     v->array = array;
@@ -83,10 +83,10 @@ static void set_device(nl_py_value *v, PyObject *array) {
 void nl_py_value_of_array(nl_py_value *v, PyObject *array) {
     v->given = v->object = array;
     v->mode = v->exported = v->converted = v->is_record = v->is_masked = 0;
-    set_device(v, array);
+    set_device_value(v, array);
 }
 
-static void set_foreign(nl_py_value *v) {
+static void set_foreign_value(nl_py_value *v) {
     const nl_py_foreign *f = &v->memory.foreign;
     v->kind = NL_PY_VALUE_DEVICE;
     v->element = f->element;
@@ -97,10 +97,10 @@ static void set_foreign(nl_py_value *v) {
 
 /* A NumPy record is read as a 0-D array over the memory of the record, which may be memory of an
  * array. */
-static int set_record(nl_py_value *v) {
+static int set_numpy_record(nl_py_value *v) {
     PyObject *array = nl_py_hostarray_void_array(v->object);
     v->is_record = 1;
-    return array ? set_host(v, array) : -1;
+    return array ? set_host_value(v, array) : -1;
 }
 
 int nl_py_value_read(nl_py_state *state, PyObject *obj, nl_py_value *v) {
@@ -110,32 +110,32 @@ int nl_py_value_read(nl_py_state *state, PyObject *obj, nl_py_value *v) {
     v->mode = v->exported = v->converted = v->is_record = v->is_masked = 0;
     v->found = -2;
     if (nl_py_hostarray_is_exact_array(obj))
-        return set_host(v, obj);
+        return set_host_value(v, obj);
     if (nl_py_transfer_check(state, obj)) {
         v->mode = (uint8_t)((nl_py_transfer *)obj)->mode;
         v->object = obj = ((nl_py_transfer *)obj)->array;
     }
     if (nl_py_devarray_check(state, obj)) {
-        set_device(v, obj);
+        set_device_value(v, obj);
         return 0;
     }
     if (nl_py_hostarray_is_exact_array(obj))
-        return set_host(v, obj);
+        return set_host_value(v, obj);
     if (PyLong_Check(obj) || PyFloat_CheckExact(obj) || PyComplex_CheckExact(obj)) {
         v->kind = NL_PY_VALUE_NUMBER;
         return 0;
     }
     if (nl_py_hostarray_is_scalar(obj)) {
         v->kind = NL_PY_VALUE_NUMBER;
-        return nl_py_hostarray_is_void(obj) ? set_record(v) : 0;
+        return nl_py_hostarray_is_void(obj) ? set_numpy_record(v) : 0;
     }
     int found = nl_py_arrayinterface_read(state, obj, &v->memory.foreign);
     if (found < 0)
         return -1;
     if (found > 0)
-        set_foreign(v);
+        set_foreign_value(v);
     else if (nl_py_hostarray_is_array(obj))
-        return set_host(v, obj);
+        return set_host_value(v, obj);
     return 0;
 }
 
@@ -149,14 +149,14 @@ int nl_py_value_export(nl_py_state *state, nl_py_value *v, CUstream stream) {
         return found;
     v->found = -2;
     if (!nl_py_devarray_check(state, array))
-        return set_host(v, array);
-    set_device(v, array);
+        return set_host_value(v, array);
+    set_device_value(v, array);
     return 0;
 }
 
 int nl_py_value_needs_stream_order(const nl_py_value *v, CUstream stream, int blocking,
                                    CUstream *other) {
-    if (!is_foreign(v) ||
+    if (!is_foreign_array(v) ||
         !nl_py_arrayinterface_needs_stream_order(&v->memory.foreign, stream, blocking))
         return 0;
     *other = v->memory.foreign.stream;
@@ -164,7 +164,8 @@ int nl_py_value_needs_stream_order(const nl_py_value *v, CUstream stream, int bl
 }
 
 int nl_py_value_wait(const nl_py_value *v, CUstream stream, int blocking) {
-    return is_foreign(v) ? nl_py_arrayinterface_wait(&v->memory.foreign, stream, blocking) : 0;
+    return is_foreign_array(v) ? nl_py_arrayinterface_wait(&v->memory.foreign, stream, blocking)
+                               : 0;
 }
 
 PyObject *nl_py_value_array(nl_py_state *state, nl_py_value *v) {
@@ -177,7 +178,7 @@ PyObject *nl_py_value_array(nl_py_state *state, nl_py_value *v) {
 
 /* ---- numbers ---- */
 
-static int read_int(PyObject *value, nl_scalar *s) {
+static int read_python_int(PyObject *value, nl_scalar *s) {
     int overflow;
     s->kind = NL_SCALAR_INT;
     s->integer = PyLong_AsLongLongAndOverflow(value, &overflow);
@@ -217,7 +218,7 @@ int nl_py_value_read_number(PyObject *obj, nl_scalar *s) {
         return 1;
     }
     if (PyLong_Check(obj))
-        return read_int(obj, s);
+        return read_python_int(obj, s);
     if (PyFloat_Check(obj)) {
         s->kind = NL_SCALAR_FLOAT;
         s->real = PyFloat_AS_DOUBLE(obj);
@@ -244,7 +245,7 @@ static int read_stolen_number(PyObject *number, nl_scalar *s) {
     return result;
 }
 
-PyObject *nl_py_values_element(nl_py_values *values, PyObject *array) {
+PyObject *nl_py_values_read_element(nl_py_values *values, PyObject *array) {
     const nl_py_array *a = (nl_py_array *)array;
     int here = values->device && a->buffer->device == values->device;
     values->runs++;
@@ -257,7 +258,7 @@ static int read_element(nl_py_values *values, nl_py_value *v, nl_scalar *s) {
     if (nl_py_value_wait(v, values->stream, values->blocking) < 0 ||
         !nl_py_value_array(values->state, v))
         return -1;
-    return read_stolen_number(nl_py_values_element(values, v->array), s);
+    return read_stolen_number(nl_py_values_read_element(values, v->array), s);
 }
 
 /* Converts an object by __index__ or __float__. */
@@ -271,13 +272,13 @@ static int convert_object(nl_py_values *values, PyObject *obj, nl_scalar *s) {
     return methods && methods->nb_float ? read_stolen_number(PyNumber_Float(obj), s) : 0;
 }
 
-int nl_py_values_number(nl_py_values *values, PyObject *obj, nl_scalar *s) {
+int nl_py_values_read_number(nl_py_values *values, PyObject *obj, nl_scalar *s) {
     int found = nl_py_value_read_number(obj, s);
     if (found || nl_py_hostarray_is_scalar(obj))
         return found;
     if (PyObject_TypeCheck(obj, values->state->enum_type)) {
         PyObject *number = PyObject_GetAttrString(obj, "value");
-        found = number ? nl_py_values_number(values, number, s) : -1;
+        found = number ? nl_py_values_read_number(values, number, s) : -1;
         Py_XDECREF(number);
         return found;
     }
@@ -324,7 +325,7 @@ static void free_value(nl_py_values *values, nl_py_value *v) {
 }
 
 /* Returns whether the value was read without running Python code. */
-static int is_quiet(const nl_py_value *v) {
+static int was_read_without_python(const nl_py_value *v) {
     return v->kind == NL_PY_VALUE_NUMBER ||
            (v->kind == NL_PY_VALUE_HOST && nl_py_hostarray_is_exact_array(v->array)) ||
            (v->kind == NL_PY_VALUE_DEVICE && v->array);
@@ -335,7 +336,7 @@ nl_py_value *nl_py_values_read(nl_py_values *values, PyObject *obj) {
     while (v && v->given != obj)
         v = v->next;
     if (v) {
-        if (v->kind == NL_PY_VALUE_HOST && v->runs != values->runs && read_host(v) < 0)
+        if (v->kind == NL_PY_VALUE_HOST && v->runs != values->runs && read_host_value(v) < 0)
             return NULL;
         v->runs = values->runs;
         return v;
@@ -348,7 +349,7 @@ nl_py_value *nl_py_values_read(nl_py_values *values, PyObject *obj) {
         free_value(values, v);
         return NULL;
     }
-    values->runs += !is_quiet(v);
+    values->runs += !was_read_without_python(v);
     v->runs = values->runs;
     Py_INCREF(obj);
     v->next = values->first;

@@ -107,7 +107,7 @@ static inline void nl_py_values_init(nl_py_values *values, nl_py_state *state, n
     values->first = NULL;
 }
 /* Returns whether the object was already read in this call. */
-static inline int nl_py_values_has(const nl_py_values *values, PyObject *obj) {
+static inline int nl_py_values_contain(const nl_py_values *values, PyObject *obj) {
     const nl_py_value *v = values->first;
     while (v && v->given != obj)
         v = v->next;
@@ -122,10 +122,10 @@ nl_py_value *nl_py_values_export(nl_py_values *values, PyObject *obj);
 /* Converts an object to a number. Returns 1 and *number, 0 if the
  * object cannot be converted, -1 with an exception. An element in device memory is read in the
  * order of the call's stream. */
-int nl_py_values_number(nl_py_values *values, PyObject *obj, nl_scalar *number);
+int nl_py_values_read_number(nl_py_values *values, PyObject *obj, nl_scalar *number);
 /* Reads the element of a 0-D device array, in the order of the call's stream. Returns a new
  * reference. */
-PyObject *nl_py_values_element(nl_py_values *values, PyObject *array);
+PyObject *nl_py_values_read_element(nl_py_values *values, PyObject *array);
 /* Returns a new list of the arrays that were created for this call, or NULL if no array was created
  * (or with an exception). */
 PyObject *nl_py_values_created_arrays(const nl_py_values *values);

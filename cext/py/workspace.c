@@ -12,7 +12,7 @@ static PyObject *new_bytes(nl_py_state *state, size_t size) {
     nl_layout layout = {.ndim = 1, .itemsize = 1, .shape = {(int64_t)size}};
     nl_element element = {NL_UINT8, NL_ELEMENT_PLAIN, 1};
     PyObject *descr =
-        nl_py_geometry_strides(&layout, 'C') < 0 ? NULL : nl_py_hostarray_descr_of(NL_UINT8);
+        nl_py_geometry_strides(&layout, 'C') < 0 ? NULL : nl_py_hostarray_descr_of_dtype(NL_UINT8);
     PyObject *made = descr ? nl_py_devarray_empty(state, descr, element, &layout) : NULL;
     Py_XDECREF(descr);
     return made;
@@ -21,14 +21,14 @@ static PyObject *new_bytes(nl_py_state *state, size_t size) {
 /* Returns the graph's workspace for the stream. If the workspace is too small, allocates a larger
  * workspace; the graph keeps both, because earlier captured calls use the smaller workspace.
  * Returns a new reference. */
-static PyObject *workspace_of(nl_py_graph *g, CUstream stream, size_t size) {
+static PyObject *get_graph_workspace(nl_py_graph *g, CUstream stream, size_t size) {
     PyObject *number = PyLong_FromVoidPtr(stream);
     PyObject *found = number ? PyDict_GetItemWithError(g->scratch, number) : NULL;
     if (found && (size_t)((nl_py_array *)found)->shape[0] >= size) {
         Py_INCREF(found);
     } else if (number && !PyErr_Occurred()) {
         found = new_bytes(g->state, size);
-        if (found && (nl_py_capture_keep(stream, found, 0) < 0 ||
+        if (found && (nl_py_capture_keep_alive(stream, found, 0) < 0 ||
                       PyDict_SetItem(g->scratch, number, found) < 0))
             Py_CLEAR(found);
     }
@@ -45,7 +45,7 @@ PyObject *nl_py_workspace_new(nl_py_state *state, size_t size) {
 
 PyObject *nl_py_workspace_of_graph(CUstream stream, size_t size) {
     nl_py_graph *g = nl_capture_is_any_active() ? nl_py_capture_graph(stream) : NULL;
-    PyObject *found = g ? workspace_of(g, stream, size) : Py_NewRef(Py_None);
+    PyObject *found = g ? get_graph_workspace(g, stream, size) : Py_NewRef(Py_None);
     Py_XDECREF(g);
     return found;
 }
@@ -71,7 +71,7 @@ static PyObject *workspace_of_graph(PyObject *module, PyObject *args) {
     CUstream stream;
     int blocking;
     if (!PyArg_ParseTuple(args, "On:workspace_of_graph", &argument, &size) ||
-        nl_py_stream_from(nl_py_state_of(module), argument, &stream, &blocking) < 0)
+        nl_py_stream_from_argument(nl_py_state_of(module), argument, &stream, &blocking) < 0)
         return NULL;
     return nl_py_workspace_of_graph(stream, size > 0 ? (size_t)size : 1);
 }

@@ -36,7 +36,7 @@ static nl_xla_error *failure_of_exception(const nl_xla_call *call) {
 
 /* Answers XLA's request for the version of a new handler. The handler works with every version 0.x,
  * so it reports the version of XLA itself. Returns 1 if the call was such a request. */
-static int answer_metadata(const nl_xla_call *call) {
+static int answer_version_query(const nl_xla_call *call) {
     for (nl_xla_extension *e = call->extensions; e; e = e->next) {
         if (e->type != NL_XLA_METADATA)
             continue;
@@ -52,7 +52,7 @@ static int answer_metadata(const nl_xla_call *call) {
 }
 
 /* Returns the key of the Python function, or 0 if the call has no key. */
-static int64_t key_of(const nl_xla_attributes *attributes) {
+static int64_t key_of_call(const nl_xla_attributes *attributes) {
     for (int64_t i = 0; i < attributes->count; i++) {
         const nl_xla_text *name = attributes->names[i];
         const nl_xla_scalar *scalar = attributes->values[i];
@@ -93,7 +93,7 @@ static PyObject *list_buffers(const nl_xla_buffers *buffers) {
 
 /* Calls the Python function: function(operands, results, stream). */
 static int call_function(const nl_xla_call *call, PyObject *stream) {
-    PyObject *key = PyLong_FromLongLong(key_of(&call->attributes));
+    PyObject *key = PyLong_FromLongLong(key_of_call(&call->attributes));
     PyObject *function = key ? PyDict_GetItemWithError(functions_by_key, key) : NULL;
     Py_XINCREF(function);
     if (!function && !PyErr_Occurred())
@@ -114,7 +114,7 @@ static int call_function(const nl_xla_call *call, PyObject *stream) {
 }
 
 static nl_xla_error *run_call(nl_xla_call *call, int is_device) {
-    if (answer_metadata(call))
+    if (answer_version_query(call))
         return NULL;
     if (!NL_XLA_HAS(call, nl_xla_call, attributes) ||
         !NL_XLA_HAS(call->api, nl_xla_api, stream_get) ||

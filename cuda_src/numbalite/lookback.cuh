@@ -122,8 +122,8 @@ template <class T> struct tile_states {
 };
 
 /* Returns the number of statuses of a row: one for each tile, group and range, including incomplete
- * groups and ranges. statuses_of in reduceplan.py and core/scanplan.c must compute the same
- * number. */
+ * groups and ranges. status_count in reduceplan.py and count_tile_statuses in core/scanplan.c must
+ * compute the same number. */
 NUMBALITE_FUNCTION int64 statuses_of_line(int64 tiles) {
     return tiles + (tiles + 31) / 32 + (tiles + 1023) / 1024;
 }
@@ -155,7 +155,7 @@ NUMBALITE_FUNCTION maybe<T> before_tile(const tile_states<T> &all, int64 i, int6
 }
 
 /* Returns the number of statuses of a row that is scanned in windows: one for each tile, and one
- * for each window, where a window has as many tiles as a block has threads. statuses_of in
+ * for each window, where a window has as many tiles as a block has threads. count_tile_statuses in
  * core/scanplan.c must compute the same number. */
 NUMBALITE_FUNCTION int64 statuses_of_windows(int64 tiles) {
     return tiles + (tiles + blockDim.x - 1) / blockDim.x;
