@@ -249,6 +249,8 @@ OUTSIDE = {
     "CONDA_PREFIX": "the conda environment, which may hold a toolkit",
     "LD_LIBRARY_PATH": "folders that may hold NVRTC",
     "XDG_CACHE_HOME": "the folder that holds the cache",
+    "HOME": "the folder that holds zig's cache",
+    "ZIG_GLOBAL_CACHE_DIR": "zig's cache",
     "PATH": "where the host compiler is looked for",
     "CXX": "the host compiler, if NUMBALITE_CXX does not say",
     "CUDA_VISIBLE_DEVICES": "read by the driver",

@@ -8,6 +8,7 @@ The image does not use a C++ library, and exports only its tables (cuda_src/sim/
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
@@ -98,6 +99,9 @@ def identify_compiler(compiler) -> Identity:
     identity = _identities.get(compiler.command)
     if identity is None:
         result = _run_in_folder([*compiler.command, "--version"])
+        if result.returncode:
+            log = result.stderr.decode(errors="replace").strip()
+            raise CudaSupportError(f"{shlex.join(compiler.command)} --version fails: {log[-2000:]}")
         identity = _identities[compiler.command] = _compiler_version(
             compiler, result.stdout.decode(errors="replace")
         )
@@ -142,9 +146,12 @@ def _family(compiler):
     )
 
 
-def _environment():
-    """Returns the compiler's environment variables: English messages, and no preloaded sanitizer of this process."""
+def _environment(command):
+    """Returns the compiler's environment variables: English messages, no preloaded sanitizer of this process, and a
+    cache folder that zig can write to."""
     environment = {**os.environ, "LC_ALL": "C"}
+    if host.Compiler(tuple(command), command[0]).is_zig and not _can_zig_write_cache():
+        environment["ZIG_GLOBAL_CACHE_DIR"] = _temporary_zig_cache().name
     preloaded = re.split(r"[\s:]+", environment.pop("LD_PRELOAD", "").strip())
     kept = [name for name in preloaded if name and not _SANITIZER.match(os.path.basename(name))]
     if kept:
@@ -152,11 +159,33 @@ def _environment():
     return environment
 
 
+def _can_zig_write_cache():
+    """Returns whether zig can write to its cache folder, which zig needs even for --version."""
+    folder = config.read_external("ZIG_GLOBAL_CACHE_DIR")
+    if not folder:
+        home = config.read_external("HOME")
+        parent = config.read_external("XDG_CACHE_HOME") or (home and os.path.join(home, ".cache"))
+        if not parent:
+            return False
+        folder = os.path.join(parent, "zig")
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+@functools.cache
+def _temporary_zig_cache():
+    """Returns a working folder for zig's cache, which exists until the process ends."""
+    return folders.WorkingFolder()
+
+
 def _run_in_folder(command, stdin=b"", folder=os.sep):
     """Runs a compiler, by the fork server if possible. The compiler runs in `folder`, because the current
     directory of the process may have been deleted."""
     if "clang" in os.path.basename(os.path.realpath(command[0])):
-        result = forkserver.run(command, stdin, folder, _environment(), _run_program)
+        result = forkserver.run(command, stdin, folder, _environment(command), _run_program)
         if result is not None:
             return result
     return _run_program(command, stdin, folder)
@@ -165,7 +194,7 @@ def _run_in_folder(command, stdin=b"", folder=os.sep):
 def _run_program(command, stdin=b"", folder=os.sep):
     """Runs a program to its end. An interrupt ends the program and its child processes."""
     try:
-        return process.run_program(command, stdin, folder, _environment())
+        return process.run_program(command, stdin, folder, _environment(command))
     except OSError as problem:
         raise CudaSupportError(f"{command[0]} cannot be run: {problem}") from problem
 

@@ -409,6 +409,25 @@ def test_simulator_works_with_zig_only(run_python, tmp_path):
     assert done.stdout == "[0.0, 4.0, 8.0, 12.0] [1.0, 1.0] 0.5\n"
 
 
+@pytest.mark.parametrize("home", ["/dev/null", None])
+def test_zig_needs_no_home_folder(run_python, tmp_path, home):
+    """Zig fails without a writable cache folder, also in a container whose user has no home folder."""
+    zig = pytest.importorskip("ziglang")
+    package = os.path.dirname(os.path.dirname(numbalite.__file__))
+    done = run_python(
+        ON_ZIG, PYTHONPATH=f"{package}:{os.path.dirname(os.path.dirname(zig.__file__))}", PATH=str(tmp_path), NUMBALITE_CXX=None, CXX=None, NUMBALITE_DRIVER="sim",
+        NUMBALITE_CACHE_DIR=str(tmp_path / "cache"), HOME=home, XDG_CACHE_HOME=None, ZIG_GLOBAL_CACHE_DIR=None, TMPDIR=str(tmp_path),
+    )  # fmt: skip
+    assert done.stdout == "[0.0, 4.0, 8.0, 12.0] [1.0, 1.0] 0.5\n"
+    assert not list(tmp_path.glob("numbalite-*"))
+
+
+def test_error_of_a_compiler_that_fails_is_reported(hide_compilers):
+    hide_compilers("c++", "#!/bin/sh\necho no cache >&2\nexit 1\n")
+    with pytest.raises(CudaSupportError, match=r"c\+\+ --version fails: no cache"):
+        hostbuild.identify_compiler(host.find_compiler())
+
+
 def test_prelude_is_precompiled_once(compile_image, monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path))
     unit = Source(PLAIN, "user.cu", ("k",), options=("-DFIRST",), opt=1)
