@@ -56,7 +56,7 @@ def test_engine_stress_program_passes_under_sanitizers(
     # Bytes of the shadow memory are set and read without a lock, because threads only mark memory
     # as initialized (cext/sim/engine/shadow.c).
     meant = tmp_path / "meant"
-    meant.write_text("race:nl_sim_shadow_set\nrace:nl_sim_shadow_copy\nrace:is_plain\n")
+    meant.write_text("race:nl_sim_shadow_set\nrace:nl_sim_shadow_copy\nrace:is_written_word\n")
     done = subprocess.run(
         [str(program), str(engine_build[1]), "4", rounds, *checked_images],
         capture_output=True,

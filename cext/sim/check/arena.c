@@ -34,7 +34,7 @@ static struct nl_sim_arena *make_arena(void) {
 }
 
 /* Allocates `size` bytes, after an inaccessible gap of at least the same size. */
-static int alloc_after_gap(struct nl_sim_arena *a, size_t size, nl_sim_arena_entry *entry) {
+static int allocate_after_gap(struct nl_sim_arena *a, size_t size, nl_sim_arena_entry *entry) {
     uintptr_t base = a->at + (size > ZONE ? size : ZONE);
     base = (base + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (base + size + ZONE > a->low + SIZE)
@@ -53,13 +53,13 @@ int nl_sim_arena_open(nl_sim_worker *w) {
     a->at = a->low;
     a->count = 0;
     a->dynamic.variable = NULL;
-    if (alloc_after_gap(a, w->job->launch.shared_bytes, &a->dynamic) < 0)
+    if (allocate_after_gap(a, w->job->launch.shared_bytes, &a->dynamic) < 0)
         return -1;
     w->shared = (void *)a->dynamic.base;
     return 0;
 }
 
-void nl_sim_arena_block(nl_sim_worker *w) {
+void nl_sim_arena_begin_block(nl_sim_worker *w) {
     const struct nl_sim_arena *a = w->arena;
     if (!a)
         return;
@@ -68,7 +68,7 @@ void nl_sim_arena_block(nl_sim_worker *w) {
         nl_sim_shadow_set(a->all[i].base, a->all[i].size, NL_SIM_THERE);
 }
 
-_Noreturn static void raise_too_much_shared(nl_sim_worker *w) {
+_Noreturn static void raise_shared_memory_exhausted(nl_sim_worker *w) {
     nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, NL_CHECK_STACK,
                        "the shared variables of the block need more memory than a block has",
                        w->current, (nl_sim_site){.file = NULL});
@@ -87,8 +87,8 @@ static void *shared_address(nl_sim_worker *w, const nl_sim_shared *variable) {
         if (a->all[i].variable == variable)
             return (void *)a->all[i].base;
     }
-    if (!a || a->count == MOST || alloc_after_gap(a, variable->size, &a->all[a->count]) < 0)
-        raise_too_much_shared(w);
+    if (!a || a->count == MOST || allocate_after_gap(a, variable->size, &a->all[a->count]) < 0)
+        raise_shared_memory_exhausted(w);
     nl_sim_arena_entry *entry = &a->all[a->count++];
     entry->variable = variable;
     nl_sim_shadow_set(entry->base, entry->size, w->cluster_ended ? 0 : NL_SIM_THERE);
@@ -109,15 +109,15 @@ uintptr_t nl_sim_arena_map(nl_sim_worker *w, uintptr_t address, nl_sim_worker *o
     return address - e.base + (uintptr_t)shared_address(other, e.variable);
 }
 
-void *nl_sim_arena_shared(const nl_sim_shared *variable) {
+void *nl_sim_arena_shared_address(const nl_sim_shared *variable) {
     return shared_address(nl_sim_worker_current, variable);
 }
 
-int nl_sim_arena_has(const nl_sim_worker *w, uintptr_t address) {
+int nl_sim_arena_contains(const nl_sim_worker *w, uintptr_t address) {
     return w->arena && address - w->arena->low < SIZE;
 }
 
-void nl_sim_arena_range(const nl_sim_worker *w, uintptr_t *low, uintptr_t *high) {
+void nl_sim_arena_address_range(const nl_sim_worker *w, uintptr_t *low, uintptr_t *high) {
     *low = w->arena ? w->arena->low : 0;
     *high = w->arena ? w->arena->low + SIZE : 0;
 }
@@ -130,7 +130,8 @@ static uintptr_t distance_to_end(uintptr_t address, const nl_sim_arena_entry *e)
 
 int nl_sim_arena_find(const nl_sim_worker *w, uintptr_t address, nl_sim_arena_entry *entry) {
     const struct nl_sim_arena *a = w->arena;
-    if (!nl_sim_arena_has(w, address) || (!a->count && !a->dynamic.size && !a->dynamic.variable))
+    if (!nl_sim_arena_contains(w, address) ||
+        (!a->count && !a->dynamic.size && !a->dynamic.variable))
         return 0;
     *entry = a->dynamic.size || a->dynamic.variable ? a->dynamic : a->all[0];
     for (unsigned i = 0; i < a->count; i++) {
@@ -148,7 +149,8 @@ int nl_sim_arena_variable(const nl_sim_worker *w, unsigned n, nl_sim_arena_entry
     return 1;
 }
 
-static int ends_with(const nl_sim_shared *v, unsigned ndim, const unsigned long long *extents) {
+static int has_trailing_extents(const nl_sim_shared *v, unsigned ndim,
+                                const unsigned long long *extents) {
     if (!v || v->ndim < ndim || v->ndim > 4)
         return 0;
     return memcmp(v->extents + (v->ndim - ndim), extents, ndim * sizeof *extents) == 0;
@@ -158,8 +160,8 @@ int nl_sim_arena_has_subarray(const nl_sim_worker *w, unsigned ndim,
                               const unsigned long long *extents) {
     const struct nl_sim_arena *a = w->arena;
     for (unsigned i = 0; a && i < a->count; i++) {
-        if (ends_with(a->all[i].variable, ndim, extents))
+        if (has_trailing_extents(a->all[i].variable, ndim, extents))
             return 1;
     }
-    return a && ends_with(a->dynamic.variable, ndim, extents);
+    return a && has_trailing_extents(a->dynamic.variable, ndim, extents);
 }

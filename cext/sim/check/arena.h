@@ -12,18 +12,18 @@
 /* Prepares a worker for the blocks of a checked launch. Returns -1 if memory runs out. */
 int nl_sim_arena_open(nl_sim_worker *w);
 /* Marks all variables as unwritten; called when a block begins. */
-void nl_sim_arena_block(nl_sim_worker *w);
+void nl_sim_arena_begin_block(nl_sim_worker *w);
 /* Implements nl_sim_checker.shared. */
-void *nl_sim_arena_shared(const nl_sim_shared *variable);
+void *nl_sim_arena_shared_address(const nl_sim_shared *variable);
 /* Makes the shared memory of a block of a cluster inaccessible; called when the block has ended. */
 void nl_sim_arena_end(nl_sim_worker *w);
 /* Converts an address in the worker's arena to the address of the same variable in the arena of
  * `other`, a block of the same cluster. */
 uintptr_t nl_sim_arena_map(nl_sim_worker *w, uintptr_t address, nl_sim_worker *other);
 /* Returns whether the address is in the worker's arena. */
-int nl_sim_arena_has(const nl_sim_worker *w, uintptr_t address);
+int nl_sim_arena_contains(const nl_sim_worker *w, uintptr_t address);
 /* Sets the address range of shared memory; *low equals *high if there is no shared memory. */
-void nl_sim_arena_range(const nl_sim_worker *worker, uintptr_t *low, uintptr_t *high);
+void nl_sim_arena_address_range(const nl_sim_worker *worker, uintptr_t *low, uintptr_t *high);
 
 /* A variable in the arena. */
 typedef struct nl_sim_arena_entry {

@@ -72,10 +72,10 @@ void nl_sim_arithmetic_check(const nl_sim_arithmetic *what, const void *pc) {
                                                                : NL_CHECK_DIVIDE;
     /* If the reported line is in a header of this library, the line of the user's source that calls
      * the header is looked up by `pc`. */
-    int is_users = what->line && !nl_sim_lines_are_ours(what->file);
+    int is_users = what->line && !nl_sim_lines_is_numbalite_file(what->file);
     nl_sim_site site = {.file = is_users ? what->file : NULL, .line = is_users ? what->line : 0};
     if (!nl_sim_launch_check_is_on(w, kind) ||
-        nl_sim_findings_know(&w->job->check->findings, kind, pc, site, 0, w->next))
+        nl_sim_findings_contain(&w->job->check->findings, kind, pc, site, 0, w->next))
         return;
     nl_sim_finding f = {.kind = kind, .pc = is_users ? NULL : pc, .site = site};
     describe_operation(what, f.text, sizeof f.text);

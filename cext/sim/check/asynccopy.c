@@ -120,7 +120,7 @@ static void record_accesses(nl_sim_worker *w, const copy *c) {
 }
 
 /* Removes the copy *at from its list and returns it. */
-static copy *unlink_at(copy **at) {
+static copy *unlink_copy(copy **at) {
     copy *c = *at;
     *at = c->next;
     return c;
@@ -135,7 +135,7 @@ static void push_copy(copy **list, copy *c) {
 
 /* Two threads may copy the same bytes from the same source: where their copies overlap, the
  * destination of the second copy is not marked as pending. */
-static void forgive_copy(const copy *list, uintptr_t to, uintptr_t from, size_t size) {
+static void unmark_duplicate_copy(const copy *list, uintptr_t to, uintptr_t from, size_t size) {
     for (const copy *c = list; c; c = c->next) {
         if (c->to && c->to < to + size && to < c->to + c->size && c->to - c->from == to - from) {
             uintptr_t low = c->to > to ? c->to : to;
@@ -148,12 +148,12 @@ static void forgive_copy(const copy *list, uintptr_t to, uintptr_t from, size_t 
 static void begin_copy(nl_sim_worker *w, const nl_sim_copying *what) {
     uintptr_t to = (uintptr_t)what->to, from = (uintptr_t)what->from;
     nl_sim_asynccopies *all = w->job->check->copies;
-    if (!all || !nl_sim_shadow_any(to, what->size, NL_SIM_COMING))
+    if (!all || !nl_sim_shadow_has_any_bit(to, what->size, NL_SIM_COMING))
         return;
-    forgive_copy(all->counted, to, from, what->size);
+    unmark_duplicate_copy(all->counted, to, from, what->size);
     for (const block *b = all->blocks; b; b = b->next) {
         for (unsigned i = 0; i < ALL; i++)
-            forgive_copy(b->first[i], to, from, what->size);
+            unmark_duplicate_copy(b->first[i], to, from, what->size);
     }
 }
 
@@ -162,7 +162,7 @@ static void add_copy(nl_sim_worker *w, const nl_sim_copying *what, const void *p
     if (!b || !what->size)
         return;
     nl_sim_asynccopies *all = w->job->check->copies;
-    copy *c = all->spare ? unlink_at(&all->spare) : nl_mem_zalloc(sizeof *c, NULL);
+    copy *c = all->spare ? unlink_copy(&all->spare) : nl_mem_zalloc(sizeof *c, NULL);
     if (!c)
         return;
     *c = (copy){.to = (uintptr_t)what->to,
@@ -178,7 +178,7 @@ static void add_copy(nl_sim_worker *w, const nl_sim_copying *what, const void *p
     mark_bytes(c, MARKS, 1);
 }
 
-static void wait_for(nl_sim_worker *w, block *b, const nl_sim_copying *what) {
+static void wait_for_copies(nl_sim_worker *w, block *b, const nl_sim_copying *what) {
     nl_sim_asynccopies *all = w->job->check->copies;
     unsigned committed = b->committed[w->current][what->bulk];
     int open_too = what->groups == ~0u;
@@ -192,7 +192,7 @@ static void wait_for(nl_sim_worker *w, block *b, const nl_sim_copying *what) {
             c->from = 0;
             at = &c->next;
         } else {
-            unlink_at(at);
+            unlink_copy(at);
             mark_bytes(c, MARKS, 0);
             record_accesses(w, c);
             push_copy(&all->spare, c);
@@ -200,14 +200,14 @@ static void wait_for(nl_sim_worker *w, block *b, const nl_sim_copying *what) {
     }
 }
 
-static void bind_to_barrier(nl_sim_worker *w, block *b, const void *barrier) {
+static void bind_copies_to_barrier(nl_sim_worker *w, block *b, const void *barrier) {
     for (copy **at = &b->first[w->current]; *at;) {
         copy *c = *at;
         if (c->bulk) {
             at = &c->next;
             continue;
         }
-        unlink_at(at);
+        unlink_copy(at);
         c->barrier = barrier;
         push_copy(&w->job->check->copies->counted, c);
     }
@@ -215,7 +215,7 @@ static void bind_to_barrier(nl_sim_worker *w, block *b, const void *barrier) {
 
 /* Returns the next incomplete copy that the barrier tracks, starting with `first`, or NULL if there
  * is none. */
-static copy *next_counted(copy *first, const void *barrier) {
+static copy *next_tracked_copy(copy *first, const void *barrier) {
     copy *c = first;
     while (c && (c->barrier != barrier || c->landed))
         c = c->next;
@@ -224,12 +224,12 @@ static copy *next_counted(copy *first, const void *barrier) {
 
 int nl_sim_asynccopy_is_counted(const nl_sim_worker *w, const void *barrier) {
     const nl_sim_asynccopies *all = w->job->check->copies;
-    return all && next_counted(all->counted, barrier);
+    return all && next_tracked_copy(all->counted, barrier);
 }
 
-void nl_sim_asynccopy_complete(nl_sim_worker *w, const void *barrier) {
+void nl_sim_asynccopy_complete_tracked(nl_sim_worker *w, const void *barrier) {
     copy *c = w->job->check->copies->counted;
-    while ((c = next_counted(c, barrier))) {
+    while ((c = next_tracked_copy(c, barrier))) {
         c->landed = 1;
         c->block = block_number(w);
         c->thread = w->current;
@@ -246,13 +246,13 @@ static void drop_completed_copies(nl_sim_asynccopies *all, const void *barrier, 
             at = &c->next;
             continue;
         }
-        unlink_at(at);
+        unlink_copy(at);
         mark_bytes(c, MARKS, 0);
         push_copy(&all->spare, c);
     }
 }
 
-void nl_sim_asynccopy_step(const nl_sim_copying *what, const void *pc) {
+void nl_sim_asynccopy_execute_step(const nl_sim_copying *what, const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;
     if (!w->race)
         return;
@@ -273,11 +273,11 @@ void nl_sim_asynccopy_step(const nl_sim_copying *what, const void *pc) {
     case NL_SIM_COPY_WAIT:
     case NL_SIM_COPY_WAIT_READ:
         if (b)
-            wait_for(w, b, what);
+            wait_for_copies(w, b, what);
         break;
     case NL_SIM_COPY_BIND:
         if (b)
-            bind_to_barrier(w, b, what->barrier);
+            bind_copies_to_barrier(w, b, what->barrier);
         break;
     default:
         if (all)
@@ -295,7 +295,7 @@ void nl_sim_asynccopy_end_block(nl_sim_worker *w) {
             continue;
         for (unsigned i = 0; i < w->threads; i++) {
             while (b->first[i]) {
-                copy *c = unlink_at(&b->first[i]);
+                copy *c = unlink_copy(&b->first[i]);
                 mark_bytes(c, MARKS, 0);
                 push_copy(&all->spare, c);
             }
@@ -339,15 +339,15 @@ static const copy *find_conflict(const nl_sim_worker *w, uintptr_t address, size
     return found;
 }
 
-int nl_sim_asynccopy_forbids(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                             const void *pc) {
+int nl_sim_asynccopy_forbids_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                                    const void *pc) {
     unsigned bits = kind & NL_SIM_ACCESS_WRITE ? MARKS : NL_SIM_COMING;
-    if (!w->job->check->copies || !nl_sim_shadow_any(address, size, bits))
+    if (!w->job->check->copies || !nl_sim_shadow_has_any_bit(address, size, bits))
         return 0;
     const copy *c = find_conflict(w, address, size, kind);
     if (!c)
         return 0;
-    nl_sim_racereport_early(
+    nl_sim_racereport_report_early_read(
         w, address, size, kind, pc,
         &(nl_sim_race_side){.block = c->block,
                             .thread = c->thread,

@@ -22,16 +22,16 @@ typedef struct nl_sim_asynccopies nl_sim_asynccopies; /* state of a launch */
 
 void nl_sim_asynccopy_free_all(nl_sim_asynccopies **copies);
 /* Implements nl_sim_checker.copying. */
-void nl_sim_asynccopy_step(const nl_sim_copying *what, const void *pc);
+void nl_sim_asynccopy_execute_step(const nl_sim_copying *what, const void *pc);
 /* Returns whether the barrier tracks copies that are not complete. The tracked copies are complete
  * when the barrier's phase is complete. */
 int nl_sim_asynccopy_is_counted(const struct nl_sim_worker *worker, const void *barrier);
-void nl_sim_asynccopy_complete(struct nl_sim_worker *worker, const void *barrier);
+void nl_sim_asynccopy_complete_tracked(struct nl_sim_worker *worker, const void *barrier);
 /* Must be called when the worker's block ends. */
 void nl_sim_asynccopy_end_block(struct nl_sim_worker *worker);
 /* If the running thread accesses bytes of a pending copy in simulated memory, reports the access
  * and returns 1. */
-int nl_sim_asynccopy_forbids(struct nl_sim_worker *worker, uintptr_t address, size_t size,
-                             unsigned kind, const void *pc);
+int nl_sim_asynccopy_forbids_access(struct nl_sim_worker *worker, uintptr_t address, size_t size,
+                                    unsigned kind, const void *pc);
 
 #endif

@@ -48,7 +48,7 @@ static void read_array(const void *argument, int ndim, parameter *p) {
     memcpy(p->strides, words + 1 + ndim, (size_t)ndim * sizeof *p->strides);
 }
 
-static const char *name_at(const char *names, unsigned index) {
+static const char *nth_name(const char *names, unsigned index) {
     while (index && names && *names) {
         index -= *names == ',';
         names++;
@@ -59,7 +59,7 @@ static const char *name_at(const char *names, unsigned index) {
 static int read_parameter(const nl_sim_worker *w, const nl_sim_parameters *all, unsigned i,
                           parameter *p) {
     const nl_sim_shape *s = &all->shapes[i];
-    const char *name = name_at(all->names, i);
+    const char *name = nth_name(all->names, i);
     size_t length = strcspn(name, ",");
     if (!s->kind || s->ndim > MAX_DIMENSIONS)
         return 0;
@@ -115,7 +115,7 @@ static void find_parameter(const nl_sim_worker *w, uintptr_t address, place *fou
 
 /* A negative index that was computed as an unsigned 32-bit integer is 2^32 too large: searches an
  * array that contains the address minus that error. */
-static void find_wrapped(const nl_sim_worker *w, uintptr_t address, place *found) {
+static void find_array_of_wrapped_index(const nl_sim_worker *w, uintptr_t address, place *found) {
     const nl_sim_parameters *all = w->job->check->parameters;
     uintptr_t best = WRAPPED;
     for (unsigned i = 0; all && i < all->count; i++) {
@@ -196,9 +196,9 @@ static int locate_variable(const nl_sim_worker *w, uintptr_t address, place *fou
 }
 
 /* Finds an array that begins in [low, high) and is in the running thread's list of named arrays. */
-static int find_named(const nl_sim_worker *w, uintptr_t address, uintptr_t low, uintptr_t high,
-                      place *found) {
-    const nl_sim_named *a = nl_sim_named_nearest(w, address, low, high);
+static int find_named_array(const nl_sim_worker *w, uintptr_t address, uintptr_t low,
+                            uintptr_t high, place *found) {
+    const nl_sim_named *a = nl_sim_named_find_nearest(w, address, low, high);
     parameter *p = &found->parameter;
     if (!a || a->ndim > MAX_DIMENSIONS)
         return 0;
@@ -219,12 +219,12 @@ static void locate_address(const nl_sim_worker *w, uintptr_t address, place *fou
         return;
     found->allocation = nl_sim_memory_find_nearest(address, &found->memory);
     uintptr_t low = found->memory.address;
-    if (found->allocation && !find_named(w, address, low, low + found->memory.size, found))
+    if (found->allocation && !find_named_array(w, address, low, low + found->memory.size, found))
         find_parameter(w, address, found);
-    else if (found->allocation || find_named(w, address, address, address + 1, found))
+    else if (found->allocation || find_named_array(w, address, address, address + 1, found))
         return;
     else
-        find_wrapped(w, address, found);
+        find_array_of_wrapped_index(w, address, found);
 }
 
 /* Texts */
@@ -427,11 +427,11 @@ void nl_sim_attribution_name(const nl_sim_worker *w, uintptr_t address, nl_fault
         write_element(&found.parameter, address, element ? element : &unused, text, size);
     if (found.is_ours)
         add_owner(&found, text, size);
-    else if (!nl_sim_heap_name(address, text, size))
+    else if (!nl_sim_heap_write_name(address, text, size))
         snprintf(text, size, "the memory at 0x%llx", (unsigned long long)address);
 }
 
-int nl_sim_attribution_knows(const nl_sim_worker *w, uintptr_t address) {
+int nl_sim_attribution_can_name(const nl_sim_worker *w, uintptr_t address) {
     place found;
     locate_address(w, address, &found);
     return found.is_ours && found.allocation != 2;
@@ -448,7 +448,7 @@ uint64_t nl_sim_attribution_identity(const nl_sim_worker *w, uintptr_t address) 
 
 /* Outside of the simulated memory */
 
-static int is_argument(const nl_sim_worker *w, uintptr_t address) {
+static int is_address_of_argument(const nl_sim_worker *w, uintptr_t address) {
     for (unsigned i = 0; i < w->kernel->param_count; i++) {
         if (address - (uintptr_t)w->job->launch.args[i] < w->kernel->params[i].size)
             return 1;
@@ -458,9 +458,9 @@ static int is_argument(const nl_sim_worker *w, uintptr_t address) {
 
 /* Returns whether the address is that of a thread-local variable. Local variables of a module are
  * allocated when a thread first uses one of them. */
-static int is_local(const nl_sim_worker *w, uintptr_t address) {
+static int is_thread_local_address(const nl_sim_worker *w, uintptr_t address) {
     uintptr_t low, high;
-    nl_sim_object_locals(w->job->check->image, &low, &high);
+    nl_sim_object_find_locals(w->job->check->image, &low, &high);
     return address - low < high - low;
 }
 
@@ -468,11 +468,11 @@ int nl_sim_attribution_is_allowed(const nl_sim_worker *w, uintptr_t address, siz
     const nl_sim_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
     if (address - (uintptr_t)stack->low < stack->size)
         return 1;
-    if (is_local(w, address))
+    if (is_thread_local_address(w, address))
         return 1;
     if (address - w->image_low < w->image_high - w->image_low)
         return 1;
-    if (is_argument(w, address))
+    if (is_address_of_argument(w, address))
         return 1;
     return nl_sim_memory_covers(address, size);
 }

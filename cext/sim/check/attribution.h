@@ -21,7 +21,7 @@ void nl_sim_attribution_name(const nl_sim_worker *w, uintptr_t address, nl_fault
                              char *text, size_t text_size);
 /* Returns whether the address is in a variable or argument whose name was found and whose memory
  * was not freed. */
-int nl_sim_attribution_knows(const nl_sim_worker *w, uintptr_t address);
+int nl_sim_attribution_can_name(const nl_sim_worker *w, uintptr_t address);
 /* Returns a number that identifies the variable or allocation that contains the address. */
 uint64_t nl_sim_attribution_identity(const nl_sim_worker *w, uintptr_t address);
 /* Returns whether a kernel may access this address outside of the simulated memory (a local

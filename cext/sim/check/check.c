@@ -37,15 +37,15 @@ void nl_sim_check_set_process(const nl_checks *checks, nl_checks_compile_fn comp
     nl_atomic_store_entry(&compiler, compile);
 }
 
-const nl_checks *nl_sim_check_wanted(void) {
+const nl_checks *nl_sim_check_of_thread(void) {
     return has_own ? &own : &process;
 }
 
-uint32_t nl_sim_check_mask(void) {
-    return nl_sim_check_wanted()->mask;
+uint32_t nl_sim_check_mask_of_thread(void) {
+    return nl_sim_check_of_thread()->mask;
 }
 
-nl_checks_compile_fn nl_sim_check_compiler(void) {
+nl_checks_compile_fn nl_sim_check_get_compiler(void) {
     return nl_atomic_load_entry(&compiler);
 }
 
@@ -91,8 +91,8 @@ static nl_sim_finding access_finding(unsigned check, const void *pc, uintptr_t a
 }
 
 static int is_reported(nl_sim_worker *w, unsigned bit, const void *pc, uint64_t variable) {
-    return nl_sim_findings_know(&w->job->check->findings, bit, pc, (nl_sim_site){.file = NULL},
-                                variable, w->next);
+    return nl_sim_findings_contain(&w->job->check->findings, bit, pc, (nl_sim_site){.file = NULL},
+                                   variable, w->next);
 }
 
 _Noreturn static void report_forbidden_access(nl_sim_worker *w, uintptr_t address, size_t size,
@@ -138,8 +138,8 @@ static void report_assumed_alignment(nl_sim_worker *w, uintptr_t address, unsign
     nl_sim_thread_exit(w->current);
 }
 
-static void report_unwritten(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                             const void *pc) {
+static void report_unwritten_read(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                                  const void *pc) {
     uint64_t variable = nl_sim_attribution_identity(w, address);
     if (!nl_sim_launch_check_is_on(w, NL_CHECK_UNWRITTEN) ||
         is_reported(w, NL_CHECK_UNWRITTEN, pc, variable))
@@ -154,7 +154,7 @@ static void report_unwritten(nl_sim_worker *w, uintptr_t address, size_t size, u
 
 /* Returns whether the shadow memory marks all bytes as allocated and written. Handles only aligned
  * accesses of 4 or 8 bytes; returns 0 for other accesses. */
-static int is_plain(uintptr_t address, size_t size) {
+static int is_written_word(uintptr_t address, size_t size) {
     const unsigned char *shadow = nl_sim_shadow.shadow + (address - nl_sim_shadow.low);
     uint64_t word = 0, wanted = UINT64_C(0x0303030303030303);
     if (size == 4) {
@@ -172,7 +172,7 @@ static int is_plain(uintptr_t address, size_t size) {
  * if the access was already reported. */
 static int check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                         const void *pc) {
-    if (is_plain(address, size))
+    if (is_written_word(address, size))
         return 1;
     if (nl_sim_shadow_valid_length(address, size) < size)
         report_forbidden_access(w, address, size, kind, pc);
@@ -181,10 +181,10 @@ static int check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsign
     int writes = NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_BLIND;
     int reads = !(kind & NL_SIM_ACCESS_WRITE) ||
                 (kind & writes) == (NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC);
-    if (nl_sim_asynccopy_forbids(w, address, size, kind, pc))
+    if (nl_sim_asynccopy_forbids_access(w, address, size, kind, pc))
         return 0;
     if (reads && !nl_sim_shadow_any_written(address, size))
-        report_unwritten(w, address, size, kind, pc);
+        report_unwritten_read(w, address, size, kind, pc);
     if (kind & NL_SIM_ACCESS_WRITE)
         nl_sim_shadow_set(address, size, NL_SIM_THERE | NL_SIM_WRITTEN);
     return 1;
@@ -200,7 +200,7 @@ static void require_stack(nl_sim_worker *w, const void *pc) {
         return;
     w->trap = (nl_sim_trap){
         .signal = SIGSEGV, .address = low - 1, .instruction = (uintptr_t)pc - 1, .stack = here};
-    nl_sim_worker_leave(w, NL_SIM_TRAP);
+    nl_sim_worker_leave_block(w, NL_SIM_TRAP);
 }
 
 int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const void *pc) {
@@ -208,7 +208,7 @@ int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const 
     uintptr_t address = (uintptr_t)at;
     int is_outside = 0;
     require_stack(w, pc);
-    if (w->job->check->every && nl_sim_racereport_is_due(w, address, kind))
+    if (w->job->check->every && nl_sim_racereport_should_preempt(w, address, kind))
         return 1;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         is_outside = !check_inside(w, address, size, kind, pc);
@@ -237,15 +237,15 @@ void nl_sim_check_copy(void *to, const void *from, unsigned long long size, cons
         report_forbidden_access(w, target, size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE, pc);
     if (w->job->check->every) {
         unsigned reads = NL_SIM_ACCESS_RANGE, writes = NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE;
-        if (!from_ours || !nl_sim_asynccopy_forbids(w, source, size, reads, pc))
+        if (!from_ours || !nl_sim_asynccopy_forbids_access(w, source, size, reads, pc))
             nl_sim_racereport_access(w, source, size, reads, pc);
-        if (!to_ours || !nl_sim_asynccopy_forbids(w, target, size, writes, pc))
+        if (!to_ours || !nl_sim_asynccopy_forbids_access(w, target, size, writes, pc))
             nl_sim_racereport_access(w, target, size, writes, pc);
     }
     if (to_ours)
         nl_sim_shadow_copy(target, source, size);
     else if (from_ours && !nl_sim_shadow_any_written(source, size))
-        report_unwritten(w, source, size, NL_SIM_ACCESS_RANGE, pc);
+        report_unwritten_read(w, source, size, NL_SIM_ACCESS_RANGE, pc);
     memmove(to, from, size);
 }
 
@@ -311,7 +311,7 @@ void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site,
     nl_sim_thread_exit(w->current);
 }
 
-void nl_sim_check_unset(const struct nl_sim_local *what, const void *pc) {
+void nl_sim_check_report_unset(const struct nl_sim_local *what, const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;
     if (!nl_sim_launch_check_is_on(w, NL_CHECK_UNWRITTEN) ||
         is_reported(w, NL_CHECK_UNWRITTEN, pc, 0))

@@ -19,9 +19,9 @@ void nl_sim_check_set(const nl_checks *checks);
 void nl_sim_check_set_process(const nl_checks *checks, nl_checks_compile_fn compile);
 /* Returns the checks of the calling thread's launches. The result is never NULL; mask 0 means no
  * checks. */
-const nl_checks *nl_sim_check_wanted(void);
-uint32_t nl_sim_check_mask(void);
-nl_checks_compile_fn nl_sim_check_compiler(void);
+const nl_checks *nl_sim_check_of_thread(void);
+uint32_t nl_sim_check_mask_of_thread(void);
+nl_checks_compile_fn nl_sim_check_get_compiler(void);
 
 /* Creates the state of a checked launch of a kernel in `image`; the caller must set the state's
  * other members. Returns NULL if memory runs out. */
@@ -39,7 +39,7 @@ __attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *wha
 void nl_sim_check_subscript(const char *type, long long index, nl_sim_site site, unsigned column,
                             const void *pc);
 
-void nl_sim_check_unset(const struct nl_sim_local *what, const void *pc);
+void nl_sim_check_report_unset(const struct nl_sim_local *what, const void *pc);
 
 void nl_sim_check_misaligned(void *address, unsigned align, int kind, const void *pc);
 

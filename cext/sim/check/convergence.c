@@ -48,12 +48,12 @@ static nl_sim_dim thread_index(const nl_sim_worker *w, unsigned thread) {
 
 /* Returns whether a missing thread should be reported. No missing thread is reported after another
  * error, because that error may be the reason why the thread ended. */
-static int is_wanted(nl_sim_worker *w, nl_sim_site site) {
+static int should_report_missing(nl_sim_worker *w, nl_sim_site site) {
     nl_sim_findings *all = &w->job->check->findings;
     if (!nl_sim_launch_check_is_on(w, NL_CHECK_SYNC) ||
         (all->count && !(all->all[0].kind & NL_CHECK_SYNC)))
         return 0;
-    return !nl_sim_findings_know(all, NL_CHECK_SYNC, NULL, site, 0, w->next);
+    return !nl_sim_findings_contain(all, NL_CHECK_SYNC, NULL, site, 0, w->next);
 }
 
 static void add_thread(nl_sim_worker *w, nl_sim_finding *f, unsigned thread, nl_sim_site site) {
@@ -66,10 +66,10 @@ static void add_thread(nl_sim_worker *w, nl_sim_finding *f, unsigned thread, nl_
     nl_sim_findings_add(&w->job->check->findings, f);
 }
 
-void nl_sim_convergence_at_barrier(nl_sim_worker *w) {
+void nl_sim_convergence_check_barrier(nl_sim_worker *w) {
     ranges ended = {.count = 0};
     unsigned some = w->threads;
-    if (w->live == w->threads || !w->live || !is_wanted(w, w->barrier.site))
+    if (w->live == w->threads || !w->live || !should_report_missing(w, w->barrier.site))
         return;
     for (unsigned i = 0; i < w->threads; i++) {
         unsigned first = i;
@@ -88,7 +88,7 @@ void nl_sim_convergence_at_barrier(nl_sim_worker *w) {
 }
 
 /* Returns whether a lane of `set` reads from a lane of `absent`. */
-static int reads_from(const nl_sim_thread *lanes, uint32_t set, uint32_t absent) {
+static int reads_from_absent_lane(const nl_sim_thread *lanes, uint32_t set, uint32_t absent) {
     FOR_LANES(lane, set) {
         if (absent >> lanes[lane].argument % NL_SIM_LANES & 1)
             return 1;
@@ -96,7 +96,7 @@ static int reads_from(const nl_sim_thread *lanes, uint32_t set, uint32_t absent)
     return 0;
 }
 
-static int have_worked(const nl_sim_thread *lanes, uint32_t set) {
+static int has_lane_worked(const nl_sim_thread *lanes, uint32_t set) {
     FOR_LANES(lane, set) {
         if (lanes[lane].worked)
             return 1;
@@ -114,7 +114,7 @@ static void add_lanes(ranges *r, unsigned first, uint32_t set) {
     }
 }
 
-void nl_sim_convergence_of_warp(nl_sim_worker *w, unsigned warp, const nl_sim_group *group) {
+void nl_sim_convergence_check_warp(nl_sim_worker *w, unsigned warp, const nl_sim_group *group) {
     unsigned first = warp * NL_SIM_LANES, count = w->threads - first;
     nl_sim_thread *lanes = &w->thread[first];
     uint32_t there = count < NL_SIM_LANES ? (1u << count) - 1 : UINT32_MAX;
@@ -125,12 +125,13 @@ void nl_sim_convergence_of_warp(nl_sim_worker *w, unsigned warp, const nl_sim_gr
     FOR_LANES(arrived, group->arrived) {
         lanes[arrived].worked = 1;
     }
-    if (group->op == NL_SIM_WARP_SYNC && !have_worked(lanes, ended))
+    if (group->op == NL_SIM_WARP_SYNC && !has_lane_worked(lanes, ended))
         return;
-    if (!ended && (group->op != NL_SIM_WARP_SHFL || !reads_from(lanes, group->arrived, never)))
+    if (!ended &&
+        (group->op != NL_SIM_WARP_SHFL || !reads_from_absent_lane(lanes, group->arrived, never)))
         return;
     unsigned lane = (unsigned)__builtin_ctz(group->arrived);
-    if (!is_wanted(w, lanes[lane].site))
+    if (!should_report_missing(w, lanes[lane].site))
         return;
     add_lanes(&who, ended ? first : 0, ended ? ended : never);
     if (ended)

@@ -7,8 +7,8 @@
 #include "sim/engine/worker.h"
 
 /* Checks a barrier of the block; call this function before the barrier is released. */
-void nl_sim_convergence_at_barrier(nl_sim_worker *w);
+void nl_sim_convergence_check_barrier(nl_sim_worker *w);
 /* Checks a collective; call this function before a group of lanes receives the values. */
-void nl_sim_convergence_of_warp(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
+void nl_sim_convergence_check_warp(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
 
 #endif

@@ -124,7 +124,7 @@ static cell *find_cell(nl_sim_epochs *e, uintptr_t address) {
     return nl_sim_shadow_find(&e->cells, address, sizeof(cell));
 }
 
-static int is_split(const cell *c) {
+static int is_split_cell(const cell *c) {
     return (c->write.who & NL_SIM_MARK_SPLIT) != 0;
 }
 
@@ -147,7 +147,7 @@ static segment *copy_segments(const segment *first, int *failed) {
 /* Creates a cell for each of the four bytes of a cell; returns NULL if memory runs out. */
 static cell *split_cell(nl_sim_epochs *e, cell *c) {
     int failed = 0;
-    if (is_split(c))
+    if (is_split_cell(c))
         return e->bytes[c->write.block];
     if (e->byte_count == e->byte_capacity) {
         uint32_t capacity = e->byte_capacity ? e->byte_capacity * 2 : 256;
@@ -180,7 +180,7 @@ static void drop_segment(nl_sim_epochs *e, segment **at) {
     e->spare = s;
 }
 
-static nl_sim_mark mark_of(const segment *s, const item *i) {
+static nl_sim_mark make_mark(const segment *s, const item *i) {
     return (nl_sim_mark){.block = s->block,
                          .time = i->time,
                          .pc = i->pc,
@@ -190,17 +190,17 @@ static nl_sim_mark mark_of(const segment *s, const item *i) {
 
 /* Returns whether the block has passed a barrier since all accesses of the segment. May be called
  * only for accesses of that block. */
-static int is_over(const nl_sim_visit *v, const segment *s) {
+static int has_passed_barrier_since(const nl_sim_visit *v, const segment *s) {
     return s->block == v->mark.block && s->barrier < v->order->barrier;
 }
 
 /* Returns whether no later access can become ordered after the block's accesses. */
-static int is_fixed(const nl_sim_epochs *e, uint32_t block) {
+static int is_block_order_final(const nl_sim_epochs *e, uint32_t block) {
     return e->block[block] == HAS_ENDED;
 }
 
 /* Returns whether an access of the segment can conflict with this access if they are unordered. */
-static int is_range_concerned(const nl_sim_visit *v, const segment *s) {
+static int may_conflict_with_segment(const nl_sim_visit *v, const segment *s) {
     uint16_t both = s->kind & v->mark.who, any = s->kind | v->mark.who;
     if (!(any & NL_SIM_MARK_WRITE))
         return 0;
@@ -214,14 +214,14 @@ static int is_range_concerned(const nl_sim_visit *v, const segment *s) {
 /* Returns the first item that does not happen before the access and is not compatible with it; if
  * `strong` is set, compatible items are also returned. Returns NULL if there is no such item. */
 static const item *find_first_unordered(const nl_sim_visit *v, const segment *s, int strong) {
-    if (is_over(v, s))
+    if (has_passed_barrier_since(v, s))
         return NULL;
     for (unsigned n = 0; n < s->count; n++) {
         const item *i = &s->items[n];
         if (!i->time || (i->thread == v->thread && s->block == v->mark.block))
             continue;
-        nl_sim_mark m = mark_of(s, i);
-        if (!nl_sim_visit_follows(v, m) && (strong || !nl_sim_visit_is_compatible(v, m)))
+        nl_sim_mark m = make_mark(s, i);
+        if (!nl_sim_visit_is_after(v, m) && (strong || !nl_sim_visit_is_compatible(v, m)))
             return i;
     }
     return NULL;
@@ -296,13 +296,14 @@ static int store_access(nl_sim_epochs *e, const nl_sim_visit *v, segment **at) {
  * happen before this access, and all but one of the segments of blocks that ended without a
  * fence. */
 static void prune_segments(nl_sim_epochs *e, const nl_sim_visit *v, cell *c, uint16_t kind) {
-    int has_fixed = kind == 0 && c->read.era == v->mark.era && is_fixed(e, c->read.block);
+    int has_fixed =
+        kind == 0 && c->read.era == v->mark.era && is_block_order_final(e, c->read.block);
     for (segment **at = &c->more; *at;) {
         segment *s = *at;
         int same = s->kind == kind && s->operation == v->operation && s->block != v->mark.block;
-        int drops =
-            same && ((is_fixed(e, s->block) && has_fixed) || !find_first_unordered(v, s, 1));
-        if (same && is_fixed(e, s->block))
+        int drops = same && ((is_block_order_final(e, s->block) && has_fixed) ||
+                             !find_first_unordered(v, s, 1));
+        if (same && is_block_order_final(e, s->block))
             has_fixed = 1;
         if (drops)
             drop_segment(e, at);
@@ -342,7 +343,7 @@ static int record_access(nl_sim_epochs *e, const nl_sim_visit *v, cell *c) {
 
 /* Accesses */
 
-static int is_same_moment(nl_sim_mark a, nl_sim_mark b) {
+static int is_same_access_time(nl_sim_mark a, nl_sim_mark b) {
     return a.time == b.time && a.block == b.block && a.era == b.era &&
            !((a.who ^ b.who) & NL_SIM_MARK_THREAD);
 }
@@ -351,21 +352,21 @@ static void compare_segments(nl_sim_epochs *e, nl_sim_visit *v, cell *c, uintptr
                              nl_sim_epochs_conflict *conflict) {
     for (segment **at = &c->more; *at;) {
         segment *s = *at;
-        if (s->era != v->mark.era || nl_sim_visit_is_foreign(v, s->block)) {
+        if (s->era != v->mark.era || nl_sim_visit_is_earlier_block(v, s->block)) {
             drop_segment(e, at);
             continue;
         }
-        const item *i = is_range_concerned(v, s) ? find_first_unordered(v, s, 0) : NULL;
+        const item *i = may_conflict_with_segment(v, s) ? find_first_unordered(v, s, 0) : NULL;
         if (i)
-            conflict(v, mark_of(s, i), address);
+            conflict(v, make_mark(s, i), address);
         at = &s->next;
     }
 }
 
-static int visit_cell(nl_sim_epochs *e, nl_sim_visit *v, cell *c, uintptr_t address,
-                      nl_sim_epochs_conflict *conflict) {
+static int record_access_in_cell(nl_sim_epochs *e, nl_sim_visit *v, cell *c, uintptr_t address,
+                                 nl_sim_epochs_conflict *conflict) {
     int writes = v->mark.who & NL_SIM_MARK_WRITE, plain = !(v->mark.who & STRONG);
-    int mine = is_same_moment(c->write, v->mark);
+    int mine = is_same_access_time(c->write, v->mark);
     if (mine && plain) {
         if (!writes)
             return 0; /* an access that conflicts with the read also conflicts with the write */
@@ -373,11 +374,11 @@ static int visit_cell(nl_sim_epochs *e, nl_sim_visit *v, cell *c, uintptr_t addr
         if (!c->read.era && !c->more)
             return 0;
     }
-    if (!writes && plain && is_same_moment(c->read, v->mark))
+    if (!writes && plain && is_same_access_time(c->read, v->mark))
         return 0;
-    if (c->write.era && !mine && !nl_sim_visit_follows(v, c->write))
+    if (c->write.era && !mine && !nl_sim_visit_is_after(v, c->write))
         conflict(v, c->write, address);
-    if (writes && c->read.era && !nl_sim_visit_follows(v, c->read))
+    if (writes && c->read.era && !nl_sim_visit_is_after(v, c->read))
         conflict(v, c->read, address);
     if (c->more)
         compare_segments(e, v, c, address, conflict);
@@ -391,7 +392,7 @@ static int visit_cell(nl_sim_epochs *e, nl_sim_visit *v, cell *c, uintptr_t addr
             drop_segment(e, &c->more);
         return 0;
     }
-    if (c->read.era && !nl_sim_visit_follows(v, c->read))
+    if (c->read.era && !nl_sim_visit_is_after(v, c->read))
         return record_access(e, v, c);
     c->read = v->mark;
     return 0;
@@ -405,8 +406,8 @@ int nl_sim_epochs_access(nl_sim_epochs *e, nl_sim_visit *v, nl_sim_epochs_confli
             return -1;
         if (next > end)
             next = end;
-        if (!is_split(c) && next - at == GRANULE) {
-            if (visit_cell(e, v, c, at, conflict) < 0)
+        if (!is_split_cell(c) && next - at == GRANULE) {
+            if (record_access_in_cell(e, v, c, at, conflict) < 0)
                 return -1;
             at = next;
             continue;
@@ -415,14 +416,14 @@ int nl_sim_epochs_access(nl_sim_epochs *e, nl_sim_visit *v, nl_sim_epochs_confli
         if (!bytes)
             return -1;
         for (; at < next; at++) {
-            if (visit_cell(e, v, &bytes[at % GRANULE], at, conflict) < 0)
+            if (record_access_in_cell(e, v, &bytes[at % GRANULE], at, conflict) < 0)
                 return -1;
         }
     }
     return 0;
 }
 
-static nl_sim_competition competition_in(const nl_sim_visit *v, const cell *c) {
+static nl_sim_competition competition_in_cell(const nl_sim_visit *v, const cell *c) {
     nl_sim_competition found = NL_SIM_COMPETES_WITH_NONE;
     for (const segment *s = c->more; s; s = s->next) {
         int same = v->operation && s->operation == v->operation;
@@ -438,33 +439,33 @@ static nl_sim_competition competition_in(const nl_sim_visit *v, const cell *c) {
     return found;
 }
 
-nl_sim_competition nl_sim_epochs_compete(nl_sim_epochs *e, const nl_sim_visit *v) {
+nl_sim_competition nl_sim_epochs_find_competition(nl_sim_epochs *e, const nl_sim_visit *v) {
     nl_sim_competition most = NL_SIM_COMPETES_WITH_NONE;
     for (uintptr_t at = v->address; at < v->address + v->size; at++) {
         const cell *c = find_cell(e, at);
         if (!c)
             break;
         nl_sim_competition one =
-            competition_in(v, is_split(c) ? &e->bytes[c->write.block][at % GRANULE] : c);
+            competition_in_cell(v, is_split_cell(c) ? &e->bytes[c->write.block][at % GRANULE] : c);
         if (one > most)
             most = one;
-        if (!is_split(c))
+        if (!is_split_cell(c))
             at |= GRANULE - 1;
     }
     return most;
 }
 
-int nl_sim_epochs_renew(nl_sim_epochs *e, uintptr_t address, size_t size) {
+int nl_sim_epochs_forget_range(nl_sim_epochs *e, uintptr_t address, size_t size) {
     for (uintptr_t at = address / GRANULE * GRANULE; at < address + size; at += GRANULE) {
         cell *c = find_cell(e, at);
         if (!c)
             return -1;
-        for (unsigned i = 0; is_split(c) && i < GRANULE; i++) {
+        for (unsigned i = 0; is_split_cell(c) && i < GRANULE; i++) {
             cell *byte = &e->bytes[c->write.block][i];
             free_segments(byte->more);
             *byte = (cell){.more = NULL};
         }
-        if (is_split(c))
+        if (is_split_cell(c))
             continue;
         free_segments(c->more);
         *c = (cell){.more = NULL};
@@ -477,7 +478,7 @@ static int search_cell(const cell *c, nl_sim_epochs_find *find, void *data) {
         return 1;
     for (const segment *s = c->more; s; s = s->next) {
         for (unsigned n = 0; n < s->count; n++) {
-            if (s->items[n].time && find(data, mark_of(s, &s->items[n])))
+            if (s->items[n].time && find(data, make_mark(s, &s->items[n])))
                 return 1;
         }
     }
@@ -487,7 +488,7 @@ static int search_cell(const cell *c, nl_sim_epochs_find *find, void *data) {
 int nl_sim_epochs_search(nl_sim_epochs *e, uintptr_t address, nl_sim_epochs_find *find,
                          void *data) {
     const cell *c = find_cell(e, address);
-    if (!c || !is_split(c))
+    if (!c || !is_split_cell(c))
         return c && search_cell(c, find, data);
     for (unsigned i = 0; i < GRANULE; i++) {
         if (search_cell(&e->bytes[c->write.block][i], find, data))

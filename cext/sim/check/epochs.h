@@ -32,14 +32,14 @@ typedef enum nl_sim_competition {
     NL_SIM_COMPETES_FOR_VALUE, /* the order of the accesses only determines the value in memory */
     NL_SIM_COMPETES, /* a thread reads a value that the order of the accesses determines */
 } nl_sim_competition;
-nl_sim_competition nl_sim_epochs_compete(nl_sim_epochs *epochs, const nl_sim_visit *visit);
+nl_sim_competition nl_sim_epochs_find_competition(nl_sim_epochs *epochs, const nl_sim_visit *visit);
 /* Call mark_fenced when a thread of the block makes a fence: accesses of the block can later become
  * ordered before accesses of other blocks. Call mark_ended when the block has ended. */
 void nl_sim_epochs_mark_fenced(nl_sim_epochs *epochs, uint32_t block);
 void nl_sim_epochs_mark_ended(nl_sim_epochs *epochs, uint32_t block);
 /* Deletes the stored accesses of memory that was allocated again after a free. Returns -1 if memory
  * runs out. */
-int nl_sim_epochs_renew(nl_sim_epochs *epochs, uintptr_t address, size_t size);
+int nl_sim_epochs_forget_range(nl_sim_epochs *epochs, uintptr_t address, size_t size);
 /* Drops all accesses. */
 void nl_sim_epochs_forget(nl_sim_epochs *epochs);
 /* Calls `find` with each stored access of the four bytes at `address`, until `find` returns 1.

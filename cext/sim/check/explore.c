@@ -38,7 +38,7 @@ void nl_sim_explorer_close(nl_sim_explorer *e) {
     nl_mem_free(e);
 }
 
-static int is_same(const choice *a, const choice *b) {
+static int is_same_choice(const choice *a, const choice *b) {
     if (a->count != b->count)
         return 0;
     for (unsigned i = 0; i < a->count; i++) {
@@ -62,7 +62,7 @@ static void add_schedule(nl_sim_explorer *e, const choice *c) {
         return;
     for (;; hash++) {
         uint32_t *slot = &e->table[hash % TABLE];
-        if (*slot && !is_same(&e->choices[*slot - 1], c))
+        if (*slot && !is_same_choice(&e->choices[*slot - 1], c))
             continue;
         if (*slot)
             return;
@@ -72,18 +72,18 @@ static void add_schedule(nl_sim_explorer *e, const choice *c) {
     }
 }
 
-static int is_conflict(const nl_sim_event *a, const nl_sim_event *b) {
+static int do_events_conflict(const nl_sim_event *a, const nl_sim_event *b) {
     return a->address == b->address && (a->writes || b->writes) &&
            (a->block != b->block || a->thread != b->thread);
 }
 
-void nl_sim_explorer_ran(nl_sim_explorer *e, const nl_sim_schedule *s) {
+void nl_sim_explorer_add_run(nl_sim_explorer *e, const nl_sim_schedule *s) {
     for (unsigned later = 1; later < s->event_count; later++) {
         const nl_sim_event *b = &s->events[later];
         unsigned i = later;
-        if (!nl_sim_schedule_competes(s, b))
+        if (!nl_sim_schedule_is_competing(s, b))
             continue;
-        while (i > 0 && !is_conflict(&s->events[i - 1], b))
+        while (i > 0 && !do_events_conflict(&s->events[i - 1], b))
             i--;
         if (i-- == 0)
             continue;
@@ -99,9 +99,9 @@ void nl_sim_explorer_ran(nl_sim_explorer *e, const nl_sim_schedule *s) {
     }
 }
 
-/* Returns the first choice with this number of switches that next_choice has not returned before,
- * or NULL. */
-static const choice *next_choice(nl_sim_explorer *e, unsigned switches) {
+/* Returns the first choice with this number of switches that find_next_choice has not returned
+ * before, or NULL. */
+static const choice *find_next_choice(nl_sim_explorer *e, unsigned switches) {
     while (e->next[switches] < e->count) {
         const choice *c = &e->choices[e->next[switches]++];
         if (c->count == switches)
@@ -111,15 +111,15 @@ static const choice *next_choice(nl_sim_explorer *e, unsigned switches) {
 }
 
 /* Returns the number of switches of the next schedule: 1, 2, 1, 3, 1, 2, 1, 4, ... */
-static unsigned switches_of(unsigned turn) {
+static unsigned switches_of_turn(unsigned turn) {
     unsigned zeros = (unsigned)__builtin_ctz(turn | 1u << (NL_SIM_SWITCHES - 1));
     return zeros + 1;
 }
 
-int nl_sim_explorer_next(nl_sim_explorer *e, nl_sim_schedule *s) {
-    const choice *c = next_choice(e, switches_of(++e->turn));
+int nl_sim_explorer_next_schedule(nl_sim_explorer *e, nl_sim_schedule *s) {
+    const choice *c = find_next_choice(e, switches_of_turn(++e->turn));
     for (unsigned i = 1; i <= NL_SIM_SWITCHES && !c; i++)
-        c = next_choice(e, i);
+        c = find_next_choice(e, i);
     if (!c)
         return 0;
     memset(s, 0, sizeof *s);

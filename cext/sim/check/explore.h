@@ -16,9 +16,9 @@ nl_sim_explorer *nl_sim_explorer_open(void); /* returns NULL if memory runs out 
 void nl_sim_explorer_close(nl_sim_explorer *explorer);
 /* Adds the schedules that follow from a run; call this function after the launch has run with this
  * schedule. */
-void nl_sim_explorer_ran(nl_sim_explorer *explorer, const nl_sim_schedule *schedule);
+void nl_sim_explorer_add_run(nl_sim_explorer *explorer, const nl_sim_schedule *schedule);
 /* Sets *schedule to the next schedule to run and returns 1, or returns 0 if there is no schedule
  * left. */
-int nl_sim_explorer_next(nl_sim_explorer *explorer, nl_sim_schedule *schedule);
+int nl_sim_explorer_next_schedule(nl_sim_explorer *explorer, nl_sim_schedule *schedule);
 
 #endif

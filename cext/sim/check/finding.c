@@ -15,26 +15,27 @@ void nl_sim_findings_clear(nl_sim_findings *f) {
     nl_mutex_destroy(&f->lock);
 }
 
-static int same_site(nl_sim_site a, nl_sim_site b) {
+static int is_same_site(nl_sim_site a, nl_sim_site b) {
     return a.line == b.line &&
            (a.file == b.file || (a.file && b.file && strcmp(a.file, b.file) == 0));
 }
 
 /* Returns the finding of the same error at the same instruction, or NULL. The lock must be held. */
-static nl_sim_finding *find_lock_held(nl_sim_findings *f, unsigned kind, const void *pc,
-                                      nl_sim_site site, uint64_t variable) {
+static nl_sim_finding *find_finding_lock_held(nl_sim_findings *f, unsigned kind, const void *pc,
+                                              nl_sim_site site, uint64_t variable) {
     for (unsigned i = 0; i < f->count; i++) {
         nl_sim_finding *g = &f->all[i];
-        if (g->kind == kind && g->pc == pc && g->variable == variable && same_site(g->site, site))
+        if (g->kind == kind && g->pc == pc && g->variable == variable &&
+            is_same_site(g->site, site))
             return g;
     }
     return NULL;
 }
 
-int nl_sim_findings_know(nl_sim_findings *f, unsigned kind, const void *pc, nl_sim_site site,
-                         uint64_t variable, uint64_t order) {
+int nl_sim_findings_contain(nl_sim_findings *f, unsigned kind, const void *pc, nl_sim_site site,
+                            uint64_t variable, uint64_t order) {
     nl_mutex_lock(&f->lock);
-    const nl_sim_finding *same = find_lock_held(f, kind, pc, site, variable);
+    const nl_sim_finding *same = find_finding_lock_held(f, kind, pc, site, variable);
     int is_repeated = same ? same->order <= order : f->count == NL_SIM_FINDINGS;
     f->total += (uint64_t)is_repeated;
     f->kinds |= is_repeated ? kind : 0;
@@ -47,7 +48,7 @@ void nl_sim_findings_add(nl_sim_findings *f, const nl_sim_finding *finding) {
     f->total++;
     f->kinds |= finding->kind;
     nl_sim_finding *same =
-        find_lock_held(f, finding->kind, finding->pc, finding->site, finding->variable);
+        find_finding_lock_held(f, finding->kind, finding->pc, finding->site, finding->variable);
     if (!same && f->count < NL_SIM_FINDINGS)
         f->all[f->count++] = *finding;
     else if (same && finding->order < same->order)
@@ -58,7 +59,7 @@ void nl_sim_findings_add(nl_sim_findings *f, const nl_sim_finding *finding) {
 void nl_sim_findings_replace(nl_sim_findings *f, const nl_sim_finding *finding) {
     nl_mutex_lock(&f->lock);
     nl_sim_finding *same =
-        find_lock_held(f, finding->kind, finding->pc, finding->site, finding->variable);
+        find_finding_lock_held(f, finding->kind, finding->pc, finding->site, finding->variable);
     if (same) {
         uint64_t order = same->order;
         *same = *finding;
@@ -73,8 +74,8 @@ typedef struct place {
     nl_sim_site site, header;
 } place;
 
-static place resolve_place(const nl_sim_object *image, const void *pc, nl_sim_site site,
-                           nl_sim_site call) {
+static place resolve_location(const nl_sim_object *image, const void *pc, nl_sim_site site,
+                              nl_sim_site call) {
     place p = {.site = site};
     if (pc && !site.file)
         nl_sim_lines_find_call(image, pc, &p.site, &p.header);
@@ -88,7 +89,7 @@ static place resolve_place(const nl_sim_object *image, const void *pc, nl_sim_si
 /* Returns whether the report shows `a`, not `b`. The finding in the block with the lowest index is
  * shown. However, a race is shown before a read of unwritten memory, because the read may be a
  * consequence of the race. */
-static int is_shown_before(const nl_sim_finding *a, const nl_sim_finding *b) {
+static int precedes_in_report(const nl_sim_finding *a, const nl_sim_finding *b) {
     unsigned kinds = a->kind | b->kind;
     if (kinds == (NL_CHECK_RACE | NL_CHECK_UNWRITTEN))
         return a->kind == NL_CHECK_RACE;
@@ -101,7 +102,8 @@ static void copy_dim(unsigned to[3], nl_sim_dim from) {
     to[2] = from.z;
 }
 
-static void set_side(nl_fault_side *side, const char *access, nl_sim_dim block, nl_sim_dim thread) {
+static void set_fault_side(nl_fault_side *side, const char *access, nl_sim_dim block,
+                           nl_sim_dim thread) {
     side->access = access;
     side->has_block = side->has_thread = 1;
     copy_dim(side->block, block);
@@ -139,17 +141,17 @@ void nl_sim_findings_report(nl_sim_findings *f, const char *kernel, const nl_sim
                             nl_fault *fault) {
     const nl_sim_finding *first = &f->all[0];
     for (unsigned i = 1; i < f->count; i++) {
-        if (is_shown_before(&f->all[i], first))
+        if (precedes_in_report(&f->all[i], first))
             first = &f->all[i];
     }
-    place at = resolve_place(image, first->pc, first->site, first->call);
+    place at = resolve_location(image, first->pc, first->site, first->call);
     place other =
-        resolve_place(image, first->other_pc, first->other_site, (nl_sim_site){.file = NULL});
+        resolve_location(image, first->other_pc, first->other_site, (nl_sim_site){.file = NULL});
     nl_fault_init(fault, first->kind, NL_FAULT_HEAD_FINDING, kernel);
-    set_side(&fault->at, first->access, first->block, first->thread);
+    set_fault_side(&fault->at, first->access, first->block, first->thread);
     set_location(&fault->at, &at);
     if (first->other.access) {
-        set_side(&fault->other, first->other.access, first->other.block, first->other.thread);
+        set_fault_side(&fault->other, first->other.access, first->other.block, first->other.thread);
         set_location(&fault->other, &other);
     }
     fault->element = first->element;

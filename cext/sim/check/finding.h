@@ -60,8 +60,8 @@ void nl_sim_findings_add(nl_sim_findings *findings, const nl_sim_finding *findin
 void nl_sim_findings_replace(nl_sim_findings *findings, const nl_sim_finding *finding);
 /* If the list already contains this finding, from the same block or an earlier block of the grid,
  * counts the finding and returns 1; then the caller need not format the message. */
-int nl_sim_findings_know(nl_sim_findings *findings, unsigned kind, const void *pc, nl_sim_site site,
-                         uint64_t variable, uint64_t order);
+int nl_sim_findings_contain(nl_sim_findings *findings, unsigned kind, const void *pc,
+                            nl_sim_site site, uint64_t variable, uint64_t order);
 /* Writes the report: the first finding, and the number of the other findings. `image` contains the
  * line table. */
 void nl_sim_findings_report(nl_sim_findings *findings, const char *kernel,

@@ -21,7 +21,7 @@ typedef struct nl_sim_flags {
     nl_sim_flag_thread writer[NL_SIM_FLAGS];
 } nl_sim_flags;
 
-static inline int nl_sim_flag_is_of(nl_sim_flag_thread t, uint64_t block, uint32_t thread) {
+static inline int nl_sim_flag_is_of_thread(nl_sim_flag_thread t, uint64_t block, uint32_t thread) {
     return t.exists && t.block == block && t.thread == thread;
 }
 
@@ -32,7 +32,7 @@ static inline void nl_sim_flags_access(nl_sim_flags *flags, nl_sim_flag_thread *
     unsigned at = (unsigned)(address / 4 % NL_SIM_FLAGS);
     nl_sim_flag_thread *writer = &flags->writer[at];
     if (flags->address[at] == address && writer->exists &&
-        !nl_sim_flag_is_of(*writer, me.block, me.thread))
+        !nl_sim_flag_is_of_thread(*writer, me.block, me.thread))
         *seen = *writer;
     if (writes) {
         flags->address[at] = address;

@@ -5,8 +5,8 @@
  * atomic, the accesses in the snapshot happen before that read. A barrier after fences makes their
  * snapshots available to all threads of the block. In a common pattern, all threads execute a
  * fence, and after the barrier one thread signals the other blocks. An atomic read acquires with
- * the next fence or barrier of its thread (nl_sim_happensbefore_observe), as CUDA guarantees, or
- * immediately (nl_sim_happensbefore_acquire), as many real programs assume.
+ * the next fence or barrier of its thread (nl_sim_happensbefore_observe_release), as CUDA
+ * guarantees, or immediately (nl_sim_happensbefore_acquire), as many real programs assume.
  *
  * If memory for a clock runs out, accesses that are ordered may look unordered. Then `starved` is
  * set, and the caller must not report conflicts any more. */
@@ -64,10 +64,11 @@ void nl_sim_happensbefore_begin(nl_sim_happensbefore *o, uint32_t block, unsigne
     memset(o->unfenced, 0, sizeof o->unfenced);
 }
 
-int nl_sim_happensbefore_knows(const nl_sim_happensbefore *o, unsigned thread, uint32_t block,
-                               unsigned other, uint32_t time, int read) {
-    uint64_t whole = nl_sim_vectorclock_block(block), one = nl_sim_vectorclock_thread(block, other);
-    uint64_t reads = nl_sim_vectorclock_reads(block, other);
+int nl_sim_happensbefore_is_ordered(const nl_sim_happensbefore *o, unsigned thread, uint32_t block,
+                                    unsigned other, uint32_t time, int read) {
+    uint64_t whole = nl_sim_vectorclock_block_key(block),
+             one = nl_sim_vectorclock_thread_key(block, other);
+    uint64_t reads = nl_sim_vectorclock_reads_key(block, other);
     const nl_sim_vectorclock *clocks[] = {o->clock, o->thread_clock[thread]};
     for (unsigned i = 0; i < 2; i++) {
         if (time < nl_sim_vectorclock_get(clocks[i], whole) ||
@@ -95,19 +96,19 @@ static void add_snapshot(nl_sim_happensbefore *o, const nl_sim_fenced *f, unsign
                          nl_sim_vectorclock **clock) {
     join_clock(o, clock, f->of_block);
     join_clock(o, clock, f->of_thread);
-    raise_clock_entry(o, clock, nl_sim_vectorclock_block(o->block), f->barrier);
+    raise_clock_entry(o, clock, nl_sim_vectorclock_block_key(o->block), f->barrier);
     for (unsigned i = 0; i < NL_SIM_ORDER_LANES; i++) {
         if (f->row[i] >= f->barrier)
             raise_clock_entry(o, clock,
-                              nl_sim_vectorclock_thread(
+                              nl_sim_vectorclock_thread_key(
                                   o->block, thread / NL_SIM_ORDER_LANES * NL_SIM_ORDER_LANES + i),
                               f->row[i]);
     }
 }
 
 /* Adds the snapshot of `thread`'s last fence to a clock. */
-static void add_fenced(nl_sim_happensbefore *o, nl_sim_happensbefore_scope scope, unsigned thread,
-                       nl_sim_vectorclock **clock) {
+static void add_fence_snapshot(nl_sim_happensbefore *o, nl_sim_happensbefore_scope scope,
+                               unsigned thread, nl_sim_vectorclock **clock) {
     const nl_sim_fenced *f = &o->fenced[scope][thread];
     if (f->barrier)
         add_snapshot(o, f, thread, clock);
@@ -126,7 +127,7 @@ static void share_fences(nl_sim_happensbefore *o) {
         o->released_clock = nl_sim_vectorclock_retain(o->clock);
     } else {
         for (unsigned i = 0; i < o->threads; i++)
-            add_fenced(o, NL_SIM_ORDER_WIDE, i, &o->released_clock);
+            add_fence_snapshot(o, NL_SIM_ORDER_WIDE, i, &o->released_clock);
     }
     o->warp_fences = 0;
 }
@@ -242,7 +243,7 @@ static void share_tile_fences(nl_sim_happensbefore *o, nl_sim_happensbefore_scop
     uint32_t barrier = 0;
     for (unsigned i = first; i < end; i++) {
         barrier = larger_time(barrier, all[i].barrier);
-        add_fenced(o, scope, i, &fenced);
+        add_fence_snapshot(o, scope, i, &fenced);
     }
     for (unsigned i = first; i < end && barrier; i++) {
         forget_fence(&all[i]);
@@ -259,7 +260,7 @@ void nl_sim_happensbefore_tile(nl_sim_happensbefore *o, unsigned first, unsigned
         acquire_observed(o, i, NL_SIM_ORDER_WIDE);
     join_clocks(o, &clock, first, end);
     for (unsigned i = first; i < end; i++)
-        raise_clock_entry(o, &clock, nl_sim_vectorclock_thread(o->block, i),
+        raise_clock_entry(o, &clock, nl_sim_vectorclock_thread_key(o->block, i),
                           nl_sim_happensbefore_now(o, i));
     o->time++;
     for (unsigned i = first; i < end; i++) {
@@ -330,8 +331,8 @@ static int grow_handover(nl_sim_happensbefore_handover *h) {
 }
 
 /* Returns the entry of the address, or NULL if memory runs out. */
-static nl_sim_handed *find_or_add_handed(nl_sim_happensbefore *o, nl_sim_happensbefore_handover *h,
-                                         uintptr_t address) {
+static nl_sim_handed *find_or_add_release(nl_sim_happensbefore *o, nl_sim_happensbefore_handover *h,
+                                          uintptr_t address) {
     if (h->count * 4 >= h->capacity * 3 && grow_handover(h) < 0) {
         *o->starved = 1;
         return NULL;
@@ -382,8 +383,9 @@ void nl_sim_happensbefore_acquire(nl_sim_happensbefore *o, unsigned thread,
 
 /* A fence of block scope suffices for accesses that a thread of the block has released, even if
  * that thread has earlier observed the release of another block. */
-void nl_sim_happensbefore_observe(nl_sim_happensbefore *o, unsigned thread,
-                                  const nl_sim_happensbefore_handover *h, uintptr_t address) {
+void nl_sim_happensbefore_observe_release(nl_sim_happensbefore *o, unsigned thread,
+                                          const nl_sim_happensbefore_handover *h,
+                                          uintptr_t address) {
     const nl_sim_handed *p = nl_sim_happensbefore_find(h, address);
     if (!p)
         return;
@@ -406,7 +408,7 @@ void nl_sim_happensbefore_release_to(nl_sim_happensbefore *o, unsigned thread,
 
 void nl_sim_happensbefore_release_all(nl_sim_happensbefore *o, unsigned thread,
                                       nl_sim_happensbefore_handover *h, uintptr_t address) {
-    nl_sim_handed *p = find_or_add_handed(o, h, address);
+    nl_sim_handed *p = find_or_add_release(o, h, address);
     if (p)
         nl_sim_happensbefore_release_to(o, thread, &p->clock);
 }
@@ -422,14 +424,14 @@ void nl_sim_happensbefore_reset_clock(nl_sim_happensbefore *o, unsigned thread,
 /* Releases the snapshot of the thread's last narrow fence. If another block has released narrow
  * fences at the address, the order is extended to all blocks: a race may be missed, but no race is
  * reported falsely. */
-static void release_narrow(nl_sim_happensbefore *o, unsigned thread, nl_sim_handed *p) {
+static void release_narrow_fence(nl_sim_happensbefore *o, unsigned thread, nl_sim_handed *p) {
     nl_sim_vectorclock **to = &p->of_block;
     if (p->of_block && p->block != o->block)
         to = &p->clock;
     else
         p->block = o->block;
-    add_fenced(o, NL_SIM_ORDER_NARROW, thread, to);
-    raise_clock_entry(o, to, nl_sim_vectorclock_reads(o->block, thread),
+    add_fence_snapshot(o, NL_SIM_ORDER_NARROW, thread, to);
+    raise_clock_entry(o, to, nl_sim_vectorclock_reads_key(o->block, thread),
                       nl_sim_happensbefore_now(o, thread));
 }
 
@@ -439,17 +441,17 @@ void nl_sim_happensbefore_release(nl_sim_happensbefore *o, unsigned thread,
     int is_wide = o->fenced[NL_SIM_ORDER_WIDE][thread].barrier || o->released || o->released_clock;
     if (!is_wide && !is_narrow)
         return;
-    nl_sim_handed *p = find_or_add_handed(o, h, address);
+    nl_sim_handed *p = find_or_add_release(o, h, address);
     if (!p)
         return;
     if (is_narrow)
-        release_narrow(o, thread, p);
+        release_narrow_fence(o, thread, p);
     if (!is_wide)
         return;
-    add_fenced(o, NL_SIM_ORDER_WIDE, thread, &p->clock);
+    add_fence_snapshot(o, NL_SIM_ORDER_WIDE, thread, &p->clock);
     join_clock(o, &p->clock, o->released_clock);
     if (o->released)
-        raise_clock_entry(o, &p->clock, nl_sim_vectorclock_block(o->block), o->released);
-    raise_clock_entry(o, &p->clock, nl_sim_vectorclock_reads(o->block, thread),
+        raise_clock_entry(o, &p->clock, nl_sim_vectorclock_block_key(o->block), o->released);
+    raise_clock_entry(o, &p->clock, nl_sim_vectorclock_reads_key(o->block, thread),
                       nl_sim_happensbefore_now(o, thread));
 }

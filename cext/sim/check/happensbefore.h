@@ -98,8 +98,9 @@ static inline int nl_sim_happensbefore_is_fenced(const nl_sim_happensbefore *ord
 /* Must be called for an atomic or volatile read of `thread`. With observe, the released accesses
  * happen before the thread's accesses after its next fence or barrier; with acquire, they happen
  * before its next access. */
-void nl_sim_happensbefore_observe(nl_sim_happensbefore *order, unsigned thread,
-                                  const nl_sim_happensbefore_handover *handover, uintptr_t address);
+void nl_sim_happensbefore_observe_release(nl_sim_happensbefore *order, unsigned thread,
+                                          const nl_sim_happensbefore_handover *handover,
+                                          uintptr_t address);
 void nl_sim_happensbefore_acquire(nl_sim_happensbefore *order, unsigned thread,
                                   const nl_sim_happensbefore_handover *handover, uintptr_t address);
 void nl_sim_happensbefore_release(nl_sim_happensbefore *order, unsigned thread,
@@ -131,8 +132,8 @@ static inline uint32_t nl_sim_happensbefore_now(const nl_sim_happensbefore *orde
 
 /* Returns whether an earlier access of thread `other` of `block` at `time` happens before the
  * current access of `thread`. `read` is set if the earlier access was not a write. */
-int nl_sim_happensbefore_knows(const nl_sim_happensbefore *order, unsigned thread, uint32_t block,
-                               unsigned other, uint32_t time, int read);
+int nl_sim_happensbefore_is_ordered(const nl_sim_happensbefore *order, unsigned thread,
+                                    uint32_t block, unsigned other, uint32_t time, int read);
 static inline int nl_sim_happensbefore_before(const nl_sim_happensbefore *order, unsigned thread,
                                               uint32_t block, unsigned other, uint32_t time,
                                               int read) {
@@ -145,7 +146,7 @@ static inline int nl_sim_happensbefore_before(const nl_sim_happensbefore *order,
             return 1;
     }
     return (order->clock || order->thread_clock[thread]) &&
-           nl_sim_happensbefore_knows(order, thread, block, other, time, read);
+           nl_sim_happensbefore_is_ordered(order, thread, block, other, time, read);
 }
 
 #endif

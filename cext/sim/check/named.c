@@ -2,13 +2,13 @@
  * because the previous thread may have ended without removing its arrays. */
 #include "sim/check/named.h"
 
-void nl_sim_named_begin(nl_sim_named *array) {
+void nl_sim_named_register(nl_sim_named *array) {
     nl_sim_thread *t = &nl_sim_worker_current->thread[nl_sim_worker_current->current];
     array->next = t->named;
     t->named = array;
 }
 
-void nl_sim_named_end(nl_sim_named *array) {
+void nl_sim_named_unregister(nl_sim_named *array) {
     nl_sim_thread *t = &nl_sim_worker_current->thread[nl_sim_worker_current->current];
     for (const nl_sim_named **p = &t->named; *p; p = (const nl_sim_named **)&(*p)->next) {
         if (*p == array) {
@@ -32,8 +32,8 @@ static uintptr_t distance_to_elements(const nl_sim_named *a, uintptr_t address) 
     return address < low ? low - address : address >= high ? address - high + 1 : 0;
 }
 
-const nl_sim_named *nl_sim_named_nearest(const nl_sim_worker *w, uintptr_t address, uintptr_t low,
-                                         uintptr_t high) {
+const nl_sim_named *nl_sim_named_find_nearest(const nl_sim_worker *w, uintptr_t address,
+                                              uintptr_t low, uintptr_t high) {
     const nl_sim_named *best = NULL;
     uintptr_t least = UINTPTR_MAX;
     for (const nl_sim_named *a = w->thread[w->current].named; a; a = a->next) {

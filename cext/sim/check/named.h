@@ -8,11 +8,11 @@
 
 /* Called by images (nl_sim_checker): begin adds an array to the running thread's list, end removes
  * it. */
-void nl_sim_named_begin(nl_sim_named *array);
-void nl_sim_named_end(nl_sim_named *array);
+void nl_sim_named_register(nl_sim_named *array);
+void nl_sim_named_unregister(nl_sim_named *array);
 /* Among the running thread's arrays that begin in [low, high), returns the array whose elements are
  * nearest to the address, or NULL if there is no such array. */
-const nl_sim_named *nl_sim_named_nearest(const nl_sim_worker *worker, uintptr_t address,
-                                         uintptr_t low, uintptr_t high);
+const nl_sim_named *nl_sim_named_find_nearest(const nl_sim_worker *worker, uintptr_t address,
+                                              uintptr_t low, uintptr_t high);
 
 #endif

@@ -49,7 +49,7 @@ int nl_sim_overlap_is_recorded(void) {
     return (int)nl_atomic_load32_relaxed(&kept);
 }
 
-static int open_lock_held(void) {
+static int open_table_lock_held(void) {
     uintptr_t high;
     if (kept)
         return 0;
@@ -63,17 +63,17 @@ static int open_lock_held(void) {
     return 0;
 }
 
-int nl_sim_overlap_keep(void) {
+int nl_sim_overlap_enable(void) {
     /* called without the lock, because the memory's lock must be acquired first */
-    nl_sim_memory_hear(nl_sim_overlap_drop);
+    nl_sim_memory_set_listener(nl_sim_overlap_forget_range);
     nl_mutex_lock(&lock);
-    int status = open_lock_held();
+    int status = open_table_lock_held();
     nl_mutex_unlock(&lock);
     return status;
 }
 
-nl_sim_overlap *nl_sim_overlap_make(uint32_t id, const nl_sim_streamclock *clock, unsigned place,
-                                    const char *what, const char *where) {
+nl_sim_overlap *nl_sim_overlap_new_operation(uint32_t id, const nl_sim_streamclock *clock,
+                                             unsigned place, const char *what, const char *where) {
     nl_sim_overlap *o = malloc(sizeof *o);
     if (!o)
         return NULL;
@@ -90,7 +90,7 @@ nl_sim_overlap *nl_sim_overlap_make(uint32_t id, const nl_sim_streamclock *clock
     return o;
 }
 
-const nl_sim_streamclock *nl_sim_overlap_clock(const nl_sim_overlap *o) {
+const nl_sim_streamclock *nl_sim_overlap_get_clock(const nl_sim_overlap *o) {
     return &o->clock;
 }
 
@@ -113,7 +113,7 @@ static granule *find_chunk(uintptr_t address) {
     return *place == &untold ? NULL : *place;
 }
 
-void nl_sim_overlap_drop(uintptr_t address, size_t size) {
+void nl_sim_overlap_forget_range(uintptr_t address, size_t size) {
     if (!nl_sim_overlap_is_recorded() || address - low >= span || !size)
         return;
     nl_mutex_lock(&lock);
@@ -139,7 +139,7 @@ static int is_overlapping(const nl_sim_overlap *o, uint32_t touched, uint32_t by
     return !is_before(o, touched);
 }
 
-static uint32_t combined_touches(const nl_sim_overlap *o, uint32_t before, uint32_t bytes) {
+static uint32_t merge_touch(const nl_sim_overlap *o, uint32_t before, uint32_t bytes) {
     if (before >> ID_SHIFT != o->id)
         return o->id << ID_SHIFT | bytes;
     uint32_t atomic = before & bytes & ATOMIC;
@@ -154,14 +154,14 @@ static uint32_t record_access(const nl_sim_overlap *o, granule *g, uint32_t byte
     else if (writes && is_overlapping(o, g->reader, bytes))
         other = g->reader;
     if (writes)
-        g->writer = combined_touches(o, g->writer, bytes);
+        g->writer = merge_touch(o, g->writer, bytes);
     else if (is_before(o, g->reader))
-        g->reader = combined_touches(o, g->reader, bytes);
+        g->reader = merge_touch(o, g->reader, bytes);
     return other;
 }
 
-static void describe_clash(uint32_t other, int is_writer, uintptr_t address,
-                           nl_sim_overlap_clash *clash) {
+static void describe_conflict(uint32_t other, int is_writer, uintptr_t address,
+                              nl_sim_overlap_clash *clash) {
     const note *n = &notes[(other >> ID_SHIFT) % NOTES];
     snprintf(clash->who, sizeof clash->who, "%s", n->who);
     clash->verb = is_writer ? "writes" : "reads";
@@ -169,8 +169,8 @@ static void describe_clash(uint32_t other, int is_writer, uintptr_t address,
     clash->address = address;
 }
 
-int nl_sim_overlap_touch(const nl_sim_overlap *o, uintptr_t address, size_t size, int writes,
-                         int atomic, nl_sim_overlap_clash *clash) {
+int nl_sim_overlap_record_access(const nl_sim_overlap *o, uintptr_t address, size_t size,
+                                 int writes, int atomic, nl_sim_overlap_clash *clash) {
     int found = 0;
     if (address - low >= span)
         return 0;
@@ -186,13 +186,13 @@ int nl_sim_overlap_touch(const nl_sim_overlap *o, uintptr_t address, size_t size
         uint32_t bytes = ((1u << (next - at)) - 1) << at % 4 | (atomic ? ATOMIC : 0);
         uint32_t writer = g->writer, other = record_access(o, g, bytes, writes);
         if (other && !found)
-            describe_clash(other, other == writer, at, clash);
+            describe_conflict(other, other == writer, at, clash);
         found |= other != 0;
     }
     nl_mutex_unlock(&lock);
     return found;
 }
 
-const char *nl_sim_overlap_stream(const nl_sim_overlap *o) {
+const char *nl_sim_overlap_stream_name(const nl_sim_overlap *o) {
     return o->where;
 }

@@ -37,27 +37,27 @@ typedef struct nl_sim_overlap_clash {
 
 /* Returns whether the check is enabled; enables the check, and returns -1 if memory runs out. */
 int nl_sim_overlap_is_recorded(void);
-int nl_sim_overlap_keep(void);
+int nl_sim_overlap_enable(void);
 
 /* Creates an operation; release it with free(). `number` is the serial number of the operation. The
  * operation is the last one in `clock`, and its stream has the index `place` in clocks. Examples:
  * `what` is "kernel fill", and `where` is "on stream 2 (program.py, line 9)". Returns NULL if
  * memory runs out. */
-nl_sim_overlap *nl_sim_overlap_make(uint32_t number, const nl_sim_streamclock *clock,
-                                    unsigned place, const char *what, const char *where);
+nl_sim_overlap *nl_sim_overlap_new_operation(uint32_t number, const nl_sim_streamclock *clock,
+                                             unsigned place, const char *what, const char *where);
 /* Returns the clock of the operations that happen before this operation. */
-const nl_sim_streamclock *nl_sim_overlap_clock(const nl_sim_overlap *operation);
+const nl_sim_streamclock *nl_sim_overlap_get_clock(const nl_sim_overlap *operation);
 
 /* Records an access of a running operation to these bytes. Returns 1 if an unordered operation has
  * also accessed these bytes, and the accesses conflict. */
-int nl_sim_overlap_touch(const nl_sim_overlap *operation, uintptr_t address, size_t size,
-                         int writes, int atomic, nl_sim_overlap_clash *clash);
+int nl_sim_overlap_record_access(const nl_sim_overlap *operation, uintptr_t address, size_t size,
+                                 int writes, int atomic, nl_sim_overlap_clash *clash);
 /* Describes a stream, as "on stream 2 (program.py, line 9)" or "on the default stream". */
-const char *nl_sim_overlap_stream(const nl_sim_overlap *operation);
+const char *nl_sim_overlap_stream_name(const nl_sim_overlap *operation);
 /* The hint for the report, which states the call that would have ordered the operations. */
 extern const char nl_sim_overlap_remedy[];
 
 /* Deletes the stored accesses of memory that was allocated or freed. */
-void nl_sim_overlap_drop(uintptr_t low, size_t size);
+void nl_sim_overlap_forget_range(uintptr_t low, size_t size);
 
 #endif

@@ -19,6 +19,6 @@ typedef struct nl_sim_pairs {
 } nl_sim_pairs;
 
 /* Returns the entry of this pair; creates an entry if the table has space, else returns NULL. */
-nl_sim_pair *nl_sim_pairs_find(nl_sim_pairs *pairs, int32_t earlier, int32_t later);
+nl_sim_pair *nl_sim_pairs_find_or_add(nl_sim_pairs *pairs, int32_t earlier, int32_t later);
 
 #endif

@@ -48,7 +48,7 @@ struct nl_sim_phases {
 
 /* Moments */
 
-static void add_moment(nl_sim_phases *p, moments *m, moment one) {
+static void append_event(nl_sim_phases *p, moments *m, moment one) {
     if (m->count == m->capacity) {
         uint32_t capacity = m->capacity ? m->capacity * 2 : 32;
         moment *more = nl_mem_resize(m->all, capacity * sizeof *more, NULL);
@@ -62,23 +62,23 @@ static void add_moment(nl_sim_phases *p, moments *m, moment one) {
     m->all[m->count++] = one;
 }
 
-static moment current_moment(const nl_sim_phase_use *u) {
+static moment current_event(const nl_sim_phase_use *u) {
     return (moment){u->order->block, u->thread, nl_sim_happensbefore_now(u->order, u->thread)};
 }
 
 /* Stores an event; the last wait of a thread also represents its earlier waits. */
-static void replace_moment(nl_sim_phases *p, moments *m, moment one) {
+static void store_event(nl_sim_phases *p, moments *m, moment one) {
     for (uint32_t i = 0; i < m->count; i++) {
         if (m->all[i].block == one.block && m->all[i].thread == one.thread) {
             m->all[i] = one;
             return;
         }
     }
-    add_moment(p, m, one);
+    append_event(p, m, one);
 }
 
 /* Returns whether all these events happen before the next access of the thread in `u`. */
-static int all_before(const nl_sim_phase_use *u, const moments *m) {
+static int happen_before_next_access(const nl_sim_phase_use *u, const moments *m) {
     for (uint32_t i = 0; i < m->count; i++) {
         if (!nl_sim_happensbefore_before(u->order, u->thread, m->all[i].block, m->all[i].thread,
                                          m->all[i].time, 0))
@@ -87,9 +87,10 @@ static int all_before(const nl_sim_phase_use *u, const moments *m) {
     return 1;
 }
 
-static int all_in(const nl_sim_vectorclock *clock, const moments *m) {
+static int are_covered_by_clock(const nl_sim_vectorclock *clock, const moments *m) {
     for (uint32_t i = 0; i < m->count; i++) {
-        if (!nl_sim_vectorclock_covers(clock, m->all[i].block, m->all[i].thread, m->all[i].time))
+        if (!nl_sim_vectorclock_covers_write(clock, m->all[i].block, m->all[i].thread,
+                                             m->all[i].time))
             return 0;
     }
     return 1;
@@ -102,14 +103,14 @@ nl_sim_phases *nl_sim_phases_open(void) {
 }
 
 /* Removes those events that happen before the thread's next access. */
-static void clear_past_events(barrier *b) {
+static void remove_past_events(barrier *b) {
     for (unsigned i = 0; i < CLOCKS; i++)
         nl_sim_vectorclock_release(&b->clock[i]);
     b->arrivals[0].count = b->arrivals[1].count = b->waits.count = 0;
 }
 
 static void dispose_barrier(barrier *b) {
-    clear_past_events(b);
+    remove_past_events(b);
     nl_mem_free(b->arrivals[0].all);
     nl_mem_free(b->arrivals[1].all);
     nl_mem_free(b->waits.all);
@@ -126,11 +127,11 @@ void nl_sim_phases_close(nl_sim_phases *p) {
     nl_mem_free(p);
 }
 
-int nl_sim_phases_are_starved(const nl_sim_phases *p) {
+int nl_sim_phases_lack_memory(const nl_sim_phases *p) {
     return p->starved;
 }
 
-int nl_sim_phases_depend(nl_sim_phases *p) {
+int nl_sim_phases_pop_dependence(nl_sim_phases *p) {
     int depend = p->depend;
     p->depend = 0;
     return depend;
@@ -162,11 +163,11 @@ static int grow_table(nl_sim_phases *p) {
     return 0;
 }
 
-int nl_sim_phases_exist(const nl_sim_phases *p) {
+int nl_sim_phases_track_any(const nl_sim_phases *p) {
     return p->count != 0;
 }
 
-int nl_sim_phases_have(const nl_sim_phases *p, uintptr_t address) {
+int nl_sim_phases_track(const nl_sim_phases *p, uintptr_t address) {
     return p->count && find_slot(p, address)->is_used;
 }
 
@@ -197,27 +198,27 @@ static barrier *initialize_barrier(nl_sim_phases *p, const nl_sim_phase_use *u) 
     return b;
 }
 
-void nl_sim_phases_make(nl_sim_phases *p, const nl_sim_phase_use *u) {
+void nl_sim_phases_make_barrier(nl_sim_phases *p, const nl_sim_phase_use *u) {
     (void)initialize_barrier(p, u);
 }
 
 /* Returns whether a block has used the barrier in shared memory that was freed later. */
-static int is_foreign(const barrier *b, const nl_sim_phase_use *u) {
+static int was_used_in_freed_memory(const barrier *b, const nl_sim_phase_use *u) {
     return u->shared && b->block != u->order->block &&
-           !nl_sim_visit_share_cluster(u->worker, b->block, u->order->block);
+           !nl_sim_visit_are_in_cluster(u->worker, b->block, u->order->block);
 }
 
 /* Returns the record of a barrier; creates a missing record. */
 static barrier *find_or_add_barrier(nl_sim_phases *p, const nl_sim_phase_use *u) {
     barrier *b = p->count ? find_slot(p, u->barrier) : NULL;
-    if (!b || !b->is_used || is_foreign(b, u))
+    if (!b || !b->is_used || was_used_in_freed_memory(b, u))
         return initialize_barrier(p, u);
     if ((unsigned)b->phase % CLOCKS != u->phase % CLOCKS) {
         p->depend = 1; /* the program has changed the barrier's word by a normal store */
         return initialize_barrier(p, u);
     }
     if (b->era != u->era) {
-        clear_past_events(b);
+        remove_past_events(b);
         b->era = u->era;
     }
     return b;
@@ -227,7 +228,7 @@ static barrier *find_or_add_barrier(nl_sim_phases *p, const nl_sim_phase_use *u)
 static int is_phase_end_ordered(const barrier *b, const nl_sim_phase_use *u, int64_t phase) {
     if (phase < b->first || (b->block == u->order->block && b->seen[u->thread] > phase))
         return 1;
-    return phase < b->phase && all_before(u, &b->arrivals[(b->phase - 1) % 2]);
+    return phase < b->phase && happen_before_next_access(u, &b->arrivals[(b->phase - 1) % 2]);
 }
 
 void nl_sim_phases_arrive(nl_sim_phases *p, const nl_sim_phase_use *u) {
@@ -235,7 +236,7 @@ void nl_sim_phases_arrive(nl_sim_phases *p, const nl_sim_phase_use *u) {
     if (!b)
         return;
     p->depend |= !is_phase_end_ordered(b, u, b->phase - 1);
-    add_moment(p, &b->arrivals[b->phase % 2], current_moment(u));
+    append_event(p, &b->arrivals[b->phase % 2], current_event(u));
     nl_sim_happensbefore_release_to(u->order, u->thread, &b->clock[b->phase % CLOCKS]);
 }
 
@@ -255,7 +256,7 @@ void nl_sim_phases_complete(nl_sim_phases *p, const nl_sim_phase_use *u) {
     barrier *b = find_or_add_barrier(p, u);
     if (!b)
         return;
-    p->depend |= !all_in(b->clock[b->phase % CLOCKS], &b->waits);
+    p->depend |= !are_covered_by_clock(b->clock[b->phase % CLOCKS], &b->waits);
     b->waits.count = 0;
     b->phase++;
     b->arrivals[b->phase % 2].count = 0;
@@ -291,19 +292,19 @@ static int64_t phase_of_parity(nl_sim_phases *p, const barrier *b, const nl_sim_
     return latest;
 }
 
-static void drop_question(nl_sim_phase_questions *q, unsigned thread) {
+static void forget_test(nl_sim_phase_questions *q, unsigned thread) {
     q->count -= q->of[thread].barrier != 0;
     q->of[thread].barrier = 0;
 }
 
 /* Returns the result of the thread's test. The result must not depend on the schedule, so it is 1
  * only if the thread has made the same test before in the same state. */
-static int answer_once_more(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_phase_questions *q,
-                            int64_t phase, answer found) {
+static int answer_repeated_test(nl_sim_phases *p, const nl_sim_phase_use *u,
+                                nl_sim_phase_questions *q, int64_t phase, answer found) {
     int repeats = q->of[u->thread].barrier == u->barrier && q->of[u->thread].phase == phase;
     if (found == IS_OVER) {
         p->depend |= q->of[u->thread].barrier && !repeats;
-        drop_question(q, u->thread);
+        forget_test(q, u->thread);
         return 1;
     }
     uint64_t state = nl_sim_deadlock_state(u->worker);
@@ -317,7 +318,7 @@ static int answer_once_more(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_
         int is_same = state && q->of[u->thread].state == state;
         if (is_same || q->of[u->thread].repeats++ == MAX_REPEATS) {
             p->depend |= !is_same;
-            drop_question(q, u->thread);
+            forget_test(q, u->thread);
             return 1;
         }
     }
@@ -334,14 +335,14 @@ int nl_sim_phases_test(nl_sim_phases *p, const nl_sim_phase_use *u, nl_sim_phase
         return 0;
     int64_t phase = by_parity ? phase_of_parity(p, b, u, value & 1) : phase_of_token(b, value);
     answer found = test_phase(b, u, phase);
-    if (q ? !answer_once_more(p, u, q, phase, found) : found == GOES_ON)
+    if (q ? !answer_repeated_test(p, u, q, phase, found) : found == GOES_ON)
         return 0;
     if (phase >= b->first && phase > b->phase - CLOCKS)
         nl_sim_happensbefore_acquire_from(u->order, u->thread, b->clock[phase % CLOCKS]);
     if (b->block == u->order->block && b->seen[u->thread] <= phase)
         b->seen[u->thread] = phase + 1;
     if (by_parity)
-        replace_moment(p, &b->waits, current_moment(u));
+        store_event(p, &b->waits, current_event(u));
     return 1;
 }
 

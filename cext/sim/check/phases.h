@@ -51,14 +51,14 @@ typedef struct nl_sim_phase_questions {
 nl_sim_phases *nl_sim_phases_open(void); /* returns NULL if memory runs out */
 void nl_sim_phases_close(nl_sim_phases *phases);
 /* Returns whether memory has run out. */
-int nl_sim_phases_are_starved(const nl_sim_phases *phases);
+int nl_sim_phases_lack_memory(const nl_sim_phases *phases);
 /* Return whether any barrier is tracked, and whether a barrier at this address is tracked. */
-int nl_sim_phases_exist(const nl_sim_phases *phases);
-int nl_sim_phases_have(const nl_sim_phases *phases, uintptr_t address);
+int nl_sim_phases_track_any(const nl_sim_phases *phases);
+int nl_sim_phases_track(const nl_sim_phases *phases, uintptr_t address);
 /* Returns whether the order of the barriers depends on the schedule. Resets this state. */
-int nl_sim_phases_depend(nl_sim_phases *phases);
+int nl_sim_phases_pop_dependence(nl_sim_phases *phases);
 
-void nl_sim_phases_make(nl_sim_phases *phases, const nl_sim_phase_use *use);
+void nl_sim_phases_make_barrier(nl_sim_phases *phases, const nl_sim_phase_use *use);
 void nl_sim_phases_forget(nl_sim_phases *phases, uintptr_t barrier);
 void nl_sim_phases_arrive(nl_sim_phases *phases, const nl_sim_phase_use *use);
 /* A barrier's completion function runs in one thread. After `acquire`, the accesses that the

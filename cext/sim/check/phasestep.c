@@ -15,18 +15,18 @@ static void complete_phase(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
     if (nl_sim_asynccopy_is_counted(w, address)) {
         nl_sim_vectorclock *begun;
         nl_sim_race_begin_completion(w, barrier, &begun);
-        nl_sim_asynccopy_complete(w, address);
+        nl_sim_asynccopy_complete_tracked(w, address);
         nl_sim_race_end_completion(w, barrier, &begun);
     }
     nl_sim_race_complete_phase(w, barrier);
 }
 
-int nl_sim_phasestep_take(const nl_sim_phase *what, const void *pc) {
+int nl_sim_phasestep_execute(const nl_sim_phase *what, const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;
     nl_sim_race_phase barrier = {.address = (uintptr_t)what->barrier, .phase = what->phase};
     if (!w->race)
         return what->is_over;
-    barrier.shared = nl_sim_racereport_is_shared(w, barrier.address);
+    barrier.shared = nl_sim_racereport_is_shared_memory(w, barrier.address);
     switch (what->step) {
     case NL_SIM_PHASE_INIT:
         nl_sim_race_forget_barrier(w, barrier.address);

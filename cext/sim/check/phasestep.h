@@ -6,6 +6,6 @@
 #include "sim/abi.h"
 
 /* Implements nl_sim_checker.phase. */
-int nl_sim_phasestep_take(const nl_sim_phase *what, const void *pc);
+int nl_sim_phasestep_execute(const nl_sim_phase *what, const void *pc);
 
 #endif

@@ -60,7 +60,7 @@ long nl_sim_profile_counting_offset(void) {
 
 /* While a compare-and-swap loop has counted its load but not the compare-and-swap, images count no
  * accesses. */
-static void let_images_count(struct nl_sim_profile_part *part) {
+static void set_image_counting(struct nl_sim_profile_part *part) {
     nl_sim_profile_counting = part->updates ? NULL : part->counting;
 }
 
@@ -76,7 +76,7 @@ static nl_mutex lock = NL_MUTEX_INIT;
 static session *sessions;
 static uint64_t last_token;
 
-static session *find_lock_held(uint64_t token) {
+static session *find_session_lock_held(uint64_t token) {
     session *s = sessions;
     while (s && s->token != token)
         s = s->next;
@@ -96,9 +96,9 @@ uint64_t nl_sim_profile_open(void) {
     return token;
 }
 
-nl_profile *nl_sim_profile_pop(uint64_t token) {
+nl_profile *nl_sim_profile_take(uint64_t token) {
     nl_mutex_lock(&lock);
-    session *s = find_lock_held(token);
+    session *s = find_session_lock_held(token);
     nl_profile *p = s ? s->first : NULL;
     if (p) {
         s->first = p->next;
@@ -111,7 +111,7 @@ nl_profile *nl_sim_profile_pop(uint64_t token) {
 
 void nl_sim_profile_close(uint64_t token) {
     nl_profile *p;
-    while ((p = nl_sim_profile_pop(token)))
+    while ((p = nl_sim_profile_take(token)))
         nl_mem_free(p);
     nl_mutex_lock(&lock);
     session **at = &sessions;
@@ -144,7 +144,7 @@ int nl_sim_profile_begin(nl_sim_job *job) {
         return -1;
     }
     job->check->profile = p;
-    nl_sim_shadow_hear_all(1);
+    nl_sim_shadow_set_every_access(1);
     return 0;
 }
 
@@ -184,7 +184,7 @@ void nl_sim_profile_end(nl_sim_job *job, CUresult status) {
     struct nl_sim_profile *p = job->check->profile;
     if (!p)
         return;
-    nl_sim_shadow_hear_all(-1);
+    nl_sim_shadow_set_every_access(-1);
     job->check->profile = NULL;
     p->incomplete |= status != CUDA_SUCCESS;
     uint64_t token = job->check->wanted.profile;
@@ -193,7 +193,7 @@ void nl_sim_profile_end(nl_sim_job *job, CUresult status) {
         fill_profile(out, job, p);
     destroy_profile(p);
     nl_mutex_lock(&lock);
-    session *s = out ? find_lock_held(token) : NULL;
+    session *s = out ? find_session_lock_held(token) : NULL;
     if (s) {
         out->token = token;
         *s->last = out;
@@ -218,10 +218,10 @@ void nl_sim_profile_enter(nl_sim_worker *w) {
         w->job->check->profile->incomplete = 1;
         return;
     }
-    nl_sim_arena_range(w, &part->shared_low, &part->shared_high);
-    part->counting = nl_sim_requests_counting(part->requests);
+    nl_sim_arena_address_range(w, &part->shared_low, &part->shared_high);
+    part->counting = nl_sim_requests_get_counting(part->requests);
     part->counting->current = &w->current;
-    let_images_count(part);
+    set_image_counting(part);
 }
 
 static nl_profile_line *find_line(struct nl_sim_profile *p, nl_sim_site site) {
@@ -286,7 +286,7 @@ static void add_waits(struct nl_sim_profile *p, const barrier_line *barrier) {
     nl_sim_request_site site = {.place = barrier->site};
     if (site.place.file) /* a copy, because the string is part of the image, which may be unloaded
                           * before the record is read */
-        site.place.file = nl_sim_lines_keep(site.place.file);
+        site.place.file = nl_sim_lines_keep_file_name(site.place.file);
     site.counters[NL_PROFILE_barrier_waits] = barrier->waits;
     add_site(p, &site);
 }
@@ -299,18 +299,18 @@ void nl_sim_profile_leave(nl_sim_worker *w) {
     if (!part)
         return;
     unsigned count;
-    const nl_sim_request_site *sites = nl_sim_requests_sites(part->requests, &count);
+    const nl_sim_request_site *sites = nl_sim_requests_get_sites(part->requests, &count);
     nl_mutex_lock(&p->lock);
     for (unsigned i = 0; i < count; i++)
         add_site(p, &sites[i]);
     for (unsigned i = 0; i < part->barrier_count; i++)
         add_waits(p, &part->barriers[i]);
-    const uint64_t *reuse = nl_sim_requests_reuse(part->requests);
+    const uint64_t *reuse = nl_sim_requests_reuse_histogram(part->requests);
     for (unsigned i = 0; i < NL_PROFILE_REUSE; i++)
         p->reuse[i] += reuse[i];
-    p->loaded += nl_sim_requests_loaded(part->requests);
-    p->stored += nl_sim_requests_stored(part->requests);
-    p->incomplete |= nl_sim_requests_are_starved(part->requests);
+    p->loaded += nl_sim_requests_loaded_sectors(part->requests);
+    p->stored += nl_sim_requests_stored_sectors(part->requests);
+    p->incomplete |= nl_sim_requests_lack_memory(part->requests);
     nl_mutex_unlock(&p->lock);
     nl_sim_requests_destroy(part->requests);
     nl_mem_free(part);
@@ -348,7 +348,7 @@ void nl_sim_profile_barrier(nl_sim_worker *w, int is_barrier) {
     nl_sim_profile_end_block(w);
 }
 
-void nl_sim_profile_exchanged(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
+void nl_sim_profile_count_exchange(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
     if (w->profile && lanes == w->warp[warp].live)
         nl_sim_requests_close(w->profile->requests, warp);
 }
@@ -373,8 +373,8 @@ static int find_address_space(const nl_sim_worker *w, uintptr_t address, unsigne
 
 /* Counts an access that a GPU makes with one instruction. Returns 1 if other lanes must run before
  * the access. */
-static int access_once(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                       const void *pc, nl_sim_request_space space) {
+static int count_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                        const void *pc, nl_sim_request_space space) {
     int writes = (kind & NL_SIM_ACCESS_WRITE) != 0;
     nl_sim_request_kind is = writes ? NL_SIM_REQUEST_STORE : NL_SIM_REQUEST_LOAD;
     if (kind & NL_SIM_ACCESS_UPDATE || (writes && kind & NL_SIM_ACCESS_ATOMIC))
@@ -392,11 +392,11 @@ static size_t largest_access(uintptr_t address, size_t size) {
     return piece;
 }
 
-static void access_range(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                         const void *pc, nl_sim_request_space space) {
+static void count_range_accesses(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                                 const void *pc, nl_sim_request_space space) {
     for (unsigned i = 0; size && i < PIECES; i++) {
         size_t piece = largest_access(address, size);
-        while (access_once(w, address, piece, kind, pc, space))
+        while (count_access(w, address, piece, kind, pc, space))
             nl_sim_scheduler_preempt(w);
         address += piece;
         size -= piece;
@@ -413,20 +413,20 @@ static __attribute__((noinline)) int access_in_general(nl_sim_worker *w, uintptr
     if (*updating) {
         *updating = 0;
         w->profile->updates--;
-        let_images_count(w->profile);
+        set_image_counting(w->profile);
     }
     if (is_second_half)
         return 0;
     if (kind & NL_SIM_ACCESS_RANGE) {
-        access_range(w, address, size, kind, pc, space);
+        count_range_accesses(w, address, size, kind, pc, space);
         return 0;
     }
-    if (access_once(w, address, size, kind, pc, space))
+    if (count_access(w, address, size, kind, pc, space))
         return 1;
     if (kind & NL_SIM_ACCESS_UPDATE) {
         *updating = address;
         w->profile->updates++;
-        let_images_count(w->profile);
+        set_image_counting(w->profile);
     }
     return 0;
 }
@@ -454,9 +454,9 @@ void nl_sim_profile_copy(nl_sim_worker *w, uintptr_t to, uintptr_t from, size_t 
     if (!w->profile)
         return;
     if (find_address_space(w, from, 0, &space))
-        access_range(w, from, size, 0, pc, space);
+        count_range_accesses(w, from, size, 0, pc, space);
     if (find_address_space(w, to, NL_SIM_ACCESS_WRITE, &space))
-        access_range(w, to, size, NL_SIM_ACCESS_WRITE, pc, space);
+        count_range_accesses(w, to, size, NL_SIM_ACCESS_WRITE, pc, space);
 }
 
 void nl_sim_profile_loop(unsigned number, const void *pc) {
@@ -465,10 +465,10 @@ void nl_sim_profile_loop(unsigned number, const void *pc) {
         return;
     nl_sim_requests *requests = w->profile->requests;
     if (!pc) {
-        nl_sim_requests_leave(requests, w->current, number);
+        nl_sim_requests_leave_loop(requests, w->current, number);
         return;
     }
-    nl_sim_requests_repeat(requests, w->current, number);
+    nl_sim_requests_repeat_loop(requests, w->current, number);
     while (nl_sim_requests_add(requests, w->current, pc, 0, 1, NL_SIM_REQUEST_LOOP,
                                NL_SIM_REQUEST_LOAD))
         nl_sim_scheduler_preempt(w);

@@ -17,7 +17,7 @@ uint64_t nl_sim_profile_open(void);
 void nl_sim_profile_close(uint64_t token);
 /* Returns the counters of the oldest finished launch; the caller must free them with nl_mem_free.
  * Returns NULL if no launch has finished. */
-nl_profile *nl_sim_profile_pop(uint64_t token);
+nl_profile *nl_sim_profile_take(uint64_t token);
 
 /* Call begin before and end after a launch whose job->check is set. begin returns -1 if memory runs
  * out. */
@@ -33,7 +33,7 @@ void nl_sim_profile_end_block(nl_sim_worker *worker);
  * at the block's barrier. */
 void nl_sim_profile_barrier(nl_sim_worker *worker, int is_barrier);
 /* Call this hook when these lanes of a warp have synchronized. */
-void nl_sim_profile_exchanged(nl_sim_worker *worker, unsigned warp, uint32_t lanes);
+void nl_sim_profile_count_exchange(nl_sim_worker *worker, unsigned warp, uint32_t lanes);
 
 /* The state with which images count accesses on this OS thread; NULL if it runs no profiled launch.
  */

@@ -152,11 +152,11 @@ void nl_sim_race_close(nl_sim_race *race) {
     nl_mem_free(race);
 }
 
-int nl_sim_race_is_starved(const nl_sim_race *race) {
-    return race->starved || nl_sim_phases_are_starved(race->phases);
+int nl_sim_race_lacks_memory(const nl_sim_race *race) {
+    return race->starved || nl_sim_phases_lack_memory(race->phases);
 }
 
-int nl_sim_race_depends(const nl_sim_race *race) {
+int nl_sim_race_depends_on_schedule(const nl_sim_race *race) {
     return race->depends;
 }
 
@@ -196,7 +196,7 @@ static void record_dependence(nl_sim_worker *w, uintptr_t barrier) {
 }
 
 /* Computes nl_sim_visit.operation. */
-static unsigned operation_of(unsigned kind, size_t size) {
+static unsigned operation_of_access(unsigned kind, size_t size) {
     unsigned operation =
         kind & NL_SIM_ACCESS_BLIND ? NL_SIM_OPERATION_PUT : kind >> NL_SIM_ACCESS_OPERATION;
     return operation ? operation | (unsigned)size << 4 : 0;
@@ -204,7 +204,7 @@ static unsigned operation_of(unsigned kind, size_t size) {
 
 /* Records whether the schedule determines the order of this access and others to its memory. */
 static void record_competition(nl_sim_worker *w, const visit *v) {
-    nl_sim_competition found = nl_sim_epochs_compete(w->race->epochs, v);
+    nl_sim_competition found = nl_sim_epochs_find_competition(w->race->epochs, v);
     if (found == NL_SIM_COMPETES_FOR_VALUE)
         w->race->starved |= nl_sim_uncertain_mark(&w->race->uncertain, v->address, v->size, 1) < 0;
     if (found != NL_SIM_COMPETES)
@@ -223,7 +223,7 @@ static void end_phase_test(nl_sim_worker *w, unsigned thread) {
 
 /* Reports */
 
-nl_sim_race_scope nl_sim_race_scope_of(const nl_sim_race_conflict *c) {
+nl_sim_race_scope nl_sim_race_conflict_scope(const nl_sim_race_conflict *c) {
     if (c->earlier.block != c->later.block)
         return c->shared ? NL_SIM_RACE_CLUSTER : NL_SIM_RACE_GRID;
     return c->earlier.thread / NL_SIM_LANES == c->later.thread / NL_SIM_LANES ? NL_SIM_RACE_WARP
@@ -232,15 +232,15 @@ nl_sim_race_scope nl_sim_race_scope_of(const nl_sim_race_conflict *c) {
 
 /* Reports the first conflict of two instructions, and later conflicts of the pair with a larger
  * scope, because a larger scope needs stronger synchronization. */
-static void report(nl_sim_worker *w, nl_sim_race_conflict *c) {
+static void report_conflict(nl_sim_worker *w, nl_sim_race_conflict *c) {
     nl_sim_race *race = w->race;
     if (race->starved)
         return;
     int32_t earlier = (int32_t)((uintptr_t)c->earlier.pc - race->code);
     int32_t later = (int32_t)((uintptr_t)c->later.pc - race->code);
     unsigned count_before = race->pairs.count;
-    nl_sim_pair *p = nl_sim_pairs_find(&race->pairs, earlier, later);
-    nl_sim_race_scope scope = nl_sim_race_scope_of(c);
+    nl_sim_pair *p = nl_sim_pairs_find_or_add(&race->pairs, earlier, later);
+    nl_sim_race_scope scope = nl_sim_race_conflict_scope(c);
     c->is_reported = p && race->pairs.count == count_before;
     if (c->is_reported && p->scope >= (int)scope)
         return;
@@ -257,10 +257,10 @@ static void report_pending_write(nl_sim_worker *w) {
     b->write.on = 0;
     nl_sim_race_conflict *c = &b->write.conflict;
     if (memcmp((const void *)b->write.granule, b->before, c->size) != 0)
-        report(w, c);
+        report_conflict(w, c);
 }
 
-static int is_guard(const nl_sim_race *race, const void *pc) {
+static int is_guard_instruction(const nl_sim_race *race, const void *pc) {
     for (unsigned i = 0; i < race->guard_count; i++) {
         if (race->guards[i] == (int32_t)((uintptr_t)pc - race->code))
             return 1;
@@ -269,7 +269,7 @@ static int is_guard(const nl_sim_race *race, const void *pc) {
 }
 
 /* Returns the plain read of a conflict whose other access is atomic, or NULL. */
-static const nl_sim_race_side *plain_read(const nl_sim_race_conflict *c) {
+static const nl_sim_race_side *find_plain_read(const nl_sim_race_conflict *c) {
     return c->later.atomic ? &c->earlier : &c->later;
 }
 
@@ -280,8 +280,8 @@ static void report_pending_read(nl_sim_worker *w, unsigned thread) {
         return;
     b->reads[thread].on = 0;
     b->reads_on--;
-    if (b->reads[thread].plain || !is_guard(w->race, plain_read(c)->pc))
-        report(w, c);
+    if (b->reads[thread].plain || !is_guard_instruction(w->race, find_plain_read(c)->pc))
+        report_conflict(w, c);
 }
 
 static void report_pending_reads(nl_sim_worker *w, unsigned first, unsigned end) {
@@ -311,12 +311,12 @@ static const latest *find_latest(const nl_sim_race_block *b, unsigned thread, ui
 }
 
 /* Drops the stored conflict of a read; called for an atomicCAS at the address of the read. */
-static void forgive_read(nl_sim_race *race, nl_sim_race_block *b, unsigned thread,
-                         uintptr_t granule) {
+static void drop_pending_read(nl_sim_race *race, nl_sim_race_block *b, unsigned thread,
+                              uintptr_t granule) {
     for (unsigned i = 0; i < LATEST; i++) {
         const latest *l = &b->latest[thread][i];
         if (l->granule == granule && race->guard_count < GUARDS &&
-            !is_guard(race, (const void *)(race->code + (uintptr_t)(intptr_t)l->pc)))
+            !is_guard_instruction(race, (const void *)(race->code + (uintptr_t)(intptr_t)l->pc)))
             race->guards[race->guard_count++] = l->pc;
     }
     if (b->reads[thread].on && b->reads[thread].granule == granule) {
@@ -349,7 +349,7 @@ static void store_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned
 
 /* Returns whether the read and the write are parts of one update, as in `if (x > *p) *p = x`. Then
  * both threads execute this update for the same element, which the report explains. */
-static int is_one_statement(const nl_sim_race *race, mark read, mark write) {
+static int is_one_update(const nl_sim_race *race, mark read, mark write) {
     for (unsigned i = 0; i < race->update_count; i++) {
         if (race->updates[i].earlier == read.pc && race->updates[i].later == write.pc)
             return 1;
@@ -367,14 +367,14 @@ static int holds_lock(const nl_sim_race_block *b, unsigned thread, uintptr_t gra
 
 /* Returns whether the thread has read a flag that the thread of the access `m` wrote. */
 static int has_read_flag(const nl_sim_race_block *b, unsigned thread, mark m) {
-    return nl_sim_flag_is_of(b->flag_of[thread], m.block, nl_sim_mark_thread(m));
+    return nl_sim_flag_is_of_thread(b->flag_of[thread], m.block, nl_sim_mark_get_thread(m));
 }
 
 /* Accesses */
 
-static nl_sim_race_side side_of_mark(const nl_sim_race *race, mark m) {
+static nl_sim_race_side make_side(const nl_sim_race *race, mark m) {
     return (nl_sim_race_side){.block = m.block,
-                              .thread = nl_sim_mark_thread(m),
+                              .thread = nl_sim_mark_get_thread(m),
                               .pc = (const void *)(race->code + (uintptr_t)(intptr_t)m.pc),
                               .write = (m.who & WRITE) != 0,
                               .atomic = (m.who & ATOMIC) != 0,
@@ -382,7 +382,7 @@ static nl_sim_race_side side_of_mark(const nl_sim_race *race, mark m) {
                               .is_volatile = (m.who & VOLATILE) != 0};
 }
 
-static void conflict(visit *v, mark m, uintptr_t address) {
+static void add_conflict(visit *v, mark m, uintptr_t address) {
     nl_sim_race_block *b = v->b;
     nl_sim_race_conflict c = {.address = address,
                               .size = v->size,
@@ -390,16 +390,16 @@ static void conflict(visit *v, mark m, uintptr_t address) {
                               .lock = holds_lock(b, v->thread, address / GRANULE * GRANULE),
                               .flag = has_read_flag(b, v->thread, m),
                               .narrow_fences = v->race->has_narrow_fences,
-                              .has_phases = nl_sim_phases_exist(v->race->phases),
-                              .earlier = side_of_mark(v->race, m),
-                              .later = side_of_mark(v->race, v->mark)};
+                              .has_phases = nl_sim_phases_track_any(v->race->phases),
+                              .earlier = make_side(v->race, m),
+                              .later = make_side(v->race, v->mark)};
     if (v->is_reported)
         return;
     uintptr_t granule = address / GRANULE * GRANULE;
     int plain_earlier = !(m.who & (ATOMIC | VOLATILE)), mine = m.block == v->mark.block;
     waiting *wait = NULL;
     int one_reads = !(m.who & v->mark.who & WRITE), one_atomic = (m.who ^ v->mark.who) & ATOMIC;
-    if (one_reads && one_atomic && is_guard(v->race, plain_read(&c)->pc))
+    if (one_reads && one_atomic && is_guard_instruction(v->race, find_plain_read(&c)->pc))
         return;
     v->is_reported = 1;
     if ((m.who & WRITE) && (v->mark.who & WRITE)) {
@@ -413,27 +413,27 @@ static void conflict(visit *v, mark m, uintptr_t address) {
         wait = &b->reads[v->thread];
         report_pending_read(v->w, v->thread);
     } else if ((v->mark.who & ATOMIC) && plain_earlier && mine && !(m.who & WRITE)) {
-        wait = &b->reads[nl_sim_mark_thread(m)];
-        report_pending_read(v->w, nl_sim_mark_thread(m));
+        wait = &b->reads[nl_sim_mark_get_thread(m)];
+        report_pending_read(v->w, nl_sim_mark_get_thread(m));
     } else if ((m.who & UPDATE) || ((v->mark.who & UPDATE) && mine)) {
-        wait = &b->reads[(m.who & WRITE) ? v->thread : nl_sim_mark_thread(m)];
+        wait = &b->reads[(m.who & WRITE) ? v->thread : nl_sim_mark_get_thread(m)];
         if (wait->on) /* the report needs only one stored conflict */
             return;
     }
     if (one_reads && !one_atomic)
-        c.updates = (m.who & WRITE) ? is_one_statement(v->race, v->mark, m)
-                                    : is_one_statement(v->race, m, v->mark);
+        c.updates = (m.who & WRITE) ? is_one_update(v->race, v->mark, m)
+                                    : is_one_update(v->race, m, v->mark);
     if (wait) {
         int plain = !((m.who | v->mark.who) & ATOMIC);
         *wait = (waiting){.on = 1, .plain = plain, .granule = granule, .conflict = c};
         b->reads_on++;
     } else {
-        report(v->w, &c);
+        report_conflict(v->w, &c);
     }
 }
 
 /* Stores or reports the conflict of an unordered pair of accesses; called in an exact search. */
-static void conflict_exactly(visit *v, mark m, uintptr_t address) {
+static void add_exact_conflict(visit *v, mark m, uintptr_t address) {
     int one_reads = !(m.who & v->mark.who & WRITE);
     nl_sim_race_conflict c = {.address = address,
                               .size = v->size,
@@ -441,18 +441,18 @@ static void conflict_exactly(visit *v, mark m, uintptr_t address) {
                               .lock = holds_lock(v->b, v->thread, address / GRANULE * GRANULE),
                               .flag = has_read_flag(v->b, v->thread, m),
                               .narrow_fences = v->race->has_narrow_fences,
-                              .has_phases = nl_sim_phases_exist(v->race->phases),
-                              .earlier = side_of_mark(v->race, m),
-                              .later = side_of_mark(v->race, v->mark)};
+                              .has_phases = nl_sim_phases_track_any(v->race->phases),
+                              .earlier = make_side(v->race, m),
+                              .later = make_side(v->race, v->mark)};
     if (v->is_reported)
         return;
     v->is_reported = 1;
     if (!one_reads)
         c.updates = (m.who & v->mark.who & UPDATE) != 0;
     else if (!((m.who ^ v->mark.who) & ATOMIC))
-        c.updates = (m.who & WRITE) ? is_one_statement(v->race, v->mark, m)
-                                    : is_one_statement(v->race, m, v->mark);
-    report(v->w, &c);
+        c.updates = (m.who & WRITE) ? is_one_update(v->race, v->mark, m)
+                                    : is_one_update(v->race, m, v->mark);
+    report_conflict(v->w, &c);
 }
 
 /* Stores a read, which replaces reads that happen before it. */
@@ -463,23 +463,23 @@ static void store_read(const visit *v, cell *c) {
         if (m->block == v->mark.block && m->who == (v->mark.who & ~(ATOMIC | VOLATILE | NARROW)) &&
             m->time == v->mark.time && m->era == v->mark.era)
             return;
-        if (nl_sim_visit_follows(v, *m)) {
+        if (nl_sim_visit_is_after(v, *m)) {
             *m = v->mark;
             return;
         }
     }
     if (!nl_sim_visit_is_same_warp(v, c->read[0]) && c->read[1].block == c->read[0].block &&
-        nl_sim_mark_thread(c->read[1]) / NL_SIM_LANES ==
-            nl_sim_mark_thread(c->read[0]) / NL_SIM_LANES)
+        nl_sim_mark_get_thread(c->read[1]) / NL_SIM_LANES ==
+            nl_sim_mark_get_thread(c->read[0]) / NL_SIM_LANES)
         c->read[1] = v->mark;
 }
 
-static void visit_cell(visit *v, cell *c, uintptr_t address) {
+static void record_access_in_cell(visit *v, cell *c, uintptr_t address) {
     mark old = c->write;
     int mine = !((old.who ^ v->mark.who) & ~UPDATE) && old.block == v->mark.block &&
                old.time == v->mark.time && old.era == v->mark.era;
-    if (!mine && !nl_sim_visit_follows(v, old) && !nl_sim_visit_is_compatible(v, old))
-        conflict(v, old, address);
+    if (!mine && !nl_sim_visit_is_after(v, old) && !nl_sim_visit_is_compatible(v, old))
+        add_conflict(v, old, address);
     if (!(v->mark.who & WRITE)) {
         store_read(v, c);
         return;
@@ -488,14 +488,14 @@ static void visit_cell(visit *v, cell *c, uintptr_t address) {
         mark *m = &c->read[i];
         if (!m->era)
             continue;
-        if (m->block == v->mark.block && nl_sim_mark_thread(*m) == v->thread) {
+        if (m->block == v->mark.block && nl_sim_mark_get_thread(*m) == v->thread) {
             if ((v->kind & NL_SIM_ACCESS_COMPARE) && m->era == v->race->era) {
                 m->who |= ATOMIC; /* the value of the read was used only for the atomicCAS */
                 continue;
             }
-        } else if (!nl_sim_visit_follows(v, *m) && !nl_sim_visit_is_compatible(v, *m)) {
-            conflict(v, *m, address);
-        } else if (!nl_sim_visit_follows(v, *m)) {
+        } else if (!nl_sim_visit_is_after(v, *m) && !nl_sim_visit_is_compatible(v, *m)) {
+            add_conflict(v, *m, address);
+        } else if (!nl_sim_visit_is_after(v, *m)) {
             continue;
         }
         m->era = 0;
@@ -519,7 +519,7 @@ static uint16_t pack_thread_and_kind(const nl_sim_race_block *b, unsigned thread
     return result;
 }
 
-static void visit_cells(visit *v) {
+static void record_access_in_cells(visit *v) {
     for (uintptr_t at = v->address, end = at + v->size; at < end;) {
         uintptr_t next = at / GRANULE * GRANULE + GRANULE;
         cell *c = find_cell(v->race, at);
@@ -530,23 +530,23 @@ static void visit_cells(visit *v) {
         if (next > end)
             next = end;
         if (!(c->write.who & SPLIT) && next - at == GRANULE) {
-            visit_cell(v, c, at);
+            record_access_in_cell(v, c, at);
             at = next;
             continue;
         }
         cell *bytes = split_cell(v->race, c);
         v->race->starved |= !bytes;
         for (; bytes && at < next; at++)
-            visit_cell(v, &bytes[at % GRANULE], at);
+            record_access_in_cell(v, &bytes[at % GRANULE], at);
         at = next;
     }
 }
 
 /* Removes the clocks that an ended block has stored for its shared memory. */
-static void drop_foreign(const visit *v) {
+static void drop_clocks_of_ended_block(const visit *v) {
     nl_sim_handed *handed =
         v->shared ? nl_sim_happensbefore_find(&v->race->handover, v->address) : NULL;
-    if (handed && nl_sim_visit_is_foreign(v, handed->maker))
+    if (handed && nl_sim_visit_is_earlier_block(v, handed->maker))
         nl_sim_happensbefore_drop(handed);
 }
 
@@ -555,7 +555,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
     nl_sim_race *race = w->race;
     nl_sim_race_block *b = w->race_block;
     int strong = (kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE)) != 0;
-    int is_phase = (kind & NL_SIM_ACCESS_ATOMIC) && nl_sim_phases_have(race->phases, address);
+    int is_phase = (kind & NL_SIM_ACCESS_ATOMIC) && nl_sim_phases_track(race->phases, address);
     report_pending_write(w);
     if (!is_phase)
         end_phase_test(w, thread);
@@ -570,7 +570,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
                         .era = race->era},
                .thread = thread,
                .kind = kind,
-               .operation = race->epochs ? operation_of(kind, size) : 0,
+               .operation = race->epochs ? operation_of_access(kind, size) : 0,
                .shared = shared,
                .address = address,
                .size = size,
@@ -585,16 +585,16 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
     if (is_phase) {
         ; /* the accesses of the barrier itself order phases, but not other accesses */
     } else if (strong) {
-        drop_foreign(&v);
+        drop_clocks_of_ended_block(&v);
         if (!race->epochs)
             nl_sim_happensbefore_acquire(&b->order, thread, &race->handover, address);
         else if (!v.operation) /* an atomic whose result is unused acquires nothing */
-            nl_sim_happensbefore_observe(&b->order, thread, &race->handover, address);
+            nl_sim_happensbefore_observe_release(&b->order, thread, &race->handover, address);
         nl_sim_flags_access(&race->flags, &b->flag_of[thread],
                             (nl_sim_flag_thread){b->order.block, thread, 1}, address,
                             (kind & NL_SIM_ACCESS_WRITE) != 0);
         if (kind & NL_SIM_ACCESS_COMPARE)
-            forgive_read(race, b, thread, address / GRANULE * GRANULE);
+            drop_pending_read(race, b, thread, address / GRANULE * GRANULE);
         if (kind & (NL_SIM_ACCESS_COMPARE | NL_SIM_ACCESS_EXCHANGE)) {
             b->swapped[thread].barrier = b->order.barrier;
             b->swapped[thread].granule = address / GRANULE * GRANULE;
@@ -614,10 +614,10 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
         store_update(race, b, thread, own, v.mark.pc);
     }
     if (race->epochs) {
-        if (nl_sim_epochs_access(race->epochs, &v, conflict_exactly) < 0)
+        if (nl_sim_epochs_access(race->epochs, &v, add_exact_conflict) < 0)
             race->starved = 1;
     } else {
-        visit_cells(&v);
+        record_access_in_cells(&v);
     }
     if ((kind & NL_SIM_ACCESS_WRITE) && !is_phase) {
         if (strong)
@@ -650,16 +650,16 @@ int nl_sim_race_begin_block(nl_sim_worker *w) {
 /* Returns whether the access happens before the current access of any thread of the block. */
 static int happens_before_any_thread(const nl_sim_worker *w, mark m) {
     for (unsigned i = 0; i < w->threads; i++) {
-        if (nl_sim_happensbefore_before(&w->race_block->order, i, m.block, nl_sim_mark_thread(m),
-                                        m.time, !(m.who & WRITE)))
+        if (nl_sim_happensbefore_before(&w->race_block->order, i, m.block,
+                                        nl_sim_mark_get_thread(m), m.time, !(m.who & WRITE)))
             return 1;
     }
     return 0;
 }
 
-static int is_late(const nl_sim_worker *w, mark m) {
+static int is_after_block_end(const nl_sim_worker *w, mark m) {
     return m.era == w->race->era && !(m.who & SPLIT) && m.block != w->race_block->order.block &&
-           nl_sim_visit_share_cluster(w, m.block, w->race_block->order.block) &&
+           nl_sim_visit_are_in_cluster(w, m.block, w->race_block->order.block) &&
            !happens_before_any_thread(w, m);
 }
 
@@ -671,7 +671,7 @@ typedef struct late_search {
 static int find_late_mark(void *data, mark m) {
     late_search *search = data;
     search->found = m;
-    return is_late(search->w, m);
+    return is_after_block_end(search->w, m);
 }
 
 static int find_access_after_end_in_epochs(nl_sim_worker *w, uintptr_t low, size_t size,
@@ -680,7 +680,7 @@ static int find_access_after_end_in_epochs(nl_sim_worker *w, uintptr_t low, size
     for (uintptr_t at = low; at < low + size; at += GRANULE) {
         if (!nl_sim_epochs_search(w->race->epochs, at, find_late_mark, &search))
             continue;
-        *late = side_of_mark(w->race, search.found);
+        *late = make_side(w->race, search.found);
         *address = at;
         return 1;
     }
@@ -696,9 +696,9 @@ int nl_sim_race_find_access_after_end(nl_sim_worker *w, uintptr_t low, size_t si
         const mark marks[] = {c ? c->write : (mark){0}, c ? c->read[0] : (mark){0},
                               c ? c->read[1] : (mark){0}};
         for (unsigned i = 0; i < 3; i++) {
-            if (!is_late(w, marks[i]))
+            if (!is_after_block_end(w, marks[i]))
                 continue;
-            *late = side_of_mark(w->race, marks[i]);
+            *late = make_side(w->race, marks[i]);
             *address = at;
             return 1;
         }
@@ -769,7 +769,7 @@ void nl_sim_race_cross_grid(nl_sim_race *race) {
 /* Removes the clocks that an earlier cluster has released at these addresses. */
 static void drop_release_of_other_cluster(nl_sim_worker *w, uintptr_t barrier) {
     nl_sim_handed *handed = nl_sim_happensbefore_find(&w->race->handover, barrier);
-    if (handed && !nl_sim_visit_share_cluster(w, handed->maker, w->race_block->order.block))
+    if (handed && !nl_sim_visit_are_in_cluster(w, handed->maker, w->race_block->order.block))
         nl_sim_happensbefore_drop(handed);
 }
 
@@ -791,7 +791,7 @@ void nl_sim_race_wait(nl_sim_worker *w, unsigned thread, uintptr_t barrier) {
 
 /* Barriers with phases */
 
-static nl_sim_phase_use use_of(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
+static nl_sim_phase_use make_phase_use(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
     return (nl_sim_phase_use){.worker = w,
                               .order = &w->race_block->order,
                               .thread = w->current,
@@ -802,12 +802,12 @@ static nl_sim_phase_use use_of(nl_sim_worker *w, const nl_sim_race_phase *barrie
 }
 
 int nl_sim_race_has_barrier(const nl_sim_worker *w, uintptr_t address) {
-    return nl_sim_phases_have(w->race->phases, address);
+    return nl_sim_phases_track(w->race->phases, address);
 }
 
 void nl_sim_race_make_barrier(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
-    nl_sim_phase_use use = use_of(w, barrier);
-    nl_sim_phases_make(w->race->phases, &use);
+    nl_sim_phase_use use = make_phase_use(w, barrier);
+    nl_sim_phases_make_barrier(w->race->phases, &use);
 }
 
 void nl_sim_race_forget_barrier(nl_sim_worker *w, uintptr_t address) {
@@ -815,12 +815,12 @@ void nl_sim_race_forget_barrier(nl_sim_worker *w, uintptr_t address) {
 }
 
 static void check_dependence(nl_sim_worker *w, uintptr_t barrier) {
-    if (nl_sim_phases_depend(w->race->phases))
+    if (nl_sim_phases_pop_dependence(w->race->phases))
         record_dependence(w, barrier);
 }
 
 void nl_sim_race_arrive_in_phase(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
-    nl_sim_phase_use use = use_of(w, barrier);
+    nl_sim_phase_use use = make_phase_use(w, barrier);
     report_pending_write(w);
     report_pending_read(w, w->current);
     end_phase_test(w, w->current);
@@ -831,7 +831,7 @@ void nl_sim_race_arrive_in_phase(nl_sim_worker *w, const nl_sim_race_phase *barr
 
 void nl_sim_race_begin_completion(nl_sim_worker *w, const nl_sim_race_phase *barrier,
                                   nl_sim_vectorclock **begun) {
-    nl_sim_phase_use use = use_of(w, barrier);
+    nl_sim_phase_use use = make_phase_use(w, barrier);
     if (begun)
         *begun = nl_sim_vectorclock_retain(use.order->thread_clock[use.thread]);
     nl_sim_phases_acquire(w->race->phases, &use);
@@ -839,7 +839,7 @@ void nl_sim_race_begin_completion(nl_sim_worker *w, const nl_sim_race_phase *bar
 
 void nl_sim_race_end_completion(nl_sim_worker *w, const nl_sim_race_phase *barrier,
                                 nl_sim_vectorclock **begun) {
-    nl_sim_phase_use use = use_of(w, barrier);
+    nl_sim_phase_use use = make_phase_use(w, barrier);
     report_pending_write(w);
     nl_sim_phases_release(w->race->phases, &use);
     if (begun)
@@ -849,14 +849,14 @@ void nl_sim_race_end_completion(nl_sim_worker *w, const nl_sim_race_phase *barri
 }
 
 void nl_sim_race_complete_phase(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
-    nl_sim_phase_use use = use_of(w, barrier);
+    nl_sim_phase_use use = make_phase_use(w, barrier);
     nl_sim_phases_complete(w->race->phases, &use);
     check_dependence(w, barrier->address);
 }
 
 int nl_sim_race_test_phase(nl_sim_worker *w, const nl_sim_race_phase *barrier, int by_parity,
                            unsigned value, int blocks) {
-    nl_sim_phase_use use = use_of(w, barrier);
+    nl_sim_phase_use use = make_phase_use(w, barrier);
     nl_sim_phase_questions *questions = w->race->epochs ? &w->race_block->questions : NULL;
     report_pending_write(w);
     if (blocks && questions) { /* the result of the test does not affect the program's decisions */
@@ -880,9 +880,9 @@ void nl_sim_race_finish_write(nl_sim_worker *w) {
     report_pending_write(w);
 }
 
-void nl_sim_race_renew(nl_sim_worker *w, uintptr_t address, size_t size) {
+void nl_sim_race_forget_range(nl_sim_worker *w, uintptr_t address, size_t size) {
     if (w->race->epochs) {
-        w->race->starved |= nl_sim_epochs_renew(w->race->epochs, address, size) < 0;
+        w->race->starved |= nl_sim_epochs_forget_range(w->race->epochs, address, size) < 0;
         w->race->starved |= nl_sim_uncertain_mark(&w->race->uncertain, address, size, 0) < 0;
         return;
     }
@@ -895,6 +895,6 @@ void nl_sim_race_renew(nl_sim_worker *w, uintptr_t address, size_t size) {
     }
 }
 
-void nl_sim_race_active(nl_sim_worker *w) {
+void nl_sim_race_note_activemask(nl_sim_worker *w) {
     w->race->depends = 1;
 }

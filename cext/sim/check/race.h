@@ -55,7 +55,7 @@ typedef enum nl_sim_race_scope {
     NL_SIM_RACE_CLUSTER, /* the access is to shared memory of another block of the cluster */
     NL_SIM_RACE_GRID,
 } nl_sim_race_scope;
-nl_sim_race_scope nl_sim_race_scope_of(const nl_sim_race_conflict *conflict);
+nl_sim_race_scope nl_sim_race_conflict_scope(const nl_sim_race_conflict *conflict);
 
 typedef void nl_sim_race_report(struct nl_sim_worker *worker, const nl_sim_race_conflict *conflict);
 
@@ -66,14 +66,14 @@ nl_sim_race *nl_sim_race_open(const void *code, nl_sim_race_report *report, uint
 void nl_sim_race_close(nl_sim_race *race);
 /* Returns whether memory ran out, so that more conflicts may exist than were
  * reported. */
-int nl_sim_race_is_starved(const nl_sim_race *race);
+int nl_sim_race_lacks_memory(const nl_sim_race *race);
 
 /* After an exact search, returns whether the schedule (not the program) determined the order of
  * atomic accesses by different threads to the same memory. If it did not, only barriers order the
  * threads, and the order is the same in every schedule. */
-int nl_sim_race_depends(const nl_sim_race *race);
+int nl_sim_race_depends_on_schedule(const nl_sim_race *race);
 /* Records that a thread has read the mask of active lanes, which depends on the schedule. */
-void nl_sim_race_active(struct nl_sim_worker *worker);
+void nl_sim_race_note_activemask(struct nl_sim_worker *worker);
 
 /* Must be called when a block begins and ends, and for each access of its threads. `kind` of an
  * access is NL_SIM_ACCESS_* of sim/abi.h. `shared` is set if the address is in shared memory. */
@@ -95,7 +95,7 @@ void nl_sim_race_cross_grid(nl_sim_race *race);
 /* Checks a write whose value could not be compared yet; called before another block runs. */
 void nl_sim_race_finish_write(struct nl_sim_worker *worker);
 /* Deletes the stored accesses of memory that was allocated again after a free. */
-void nl_sim_race_renew(struct nl_sim_worker *worker, uintptr_t address, size_t size);
+void nl_sim_race_forget_range(struct nl_sim_worker *worker, uintptr_t address, size_t size);
 /* Finds an access of another block of the cluster to this block's shared memory that does not
  * happen before the block's end. Returns 0 if no such access is in [low, low + size). */
 int nl_sim_race_find_access_after_end(struct nl_sim_worker *worker, uintptr_t low, size_t size,

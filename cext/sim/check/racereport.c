@@ -76,7 +76,7 @@ static const words in_python = WORDS("cuda.atomic.add, cuda.atomic.max", "cuda.s
  * likely shared by the block, even if the two threads are of one warp. */
 static const char *find_hint(const nl_sim_worker *w, const nl_sim_race_conflict *c,
                              const words *in) {
-    nl_sim_race_scope scope = nl_sim_race_scope_of(c);
+    nl_sim_race_scope scope = nl_sim_race_conflict_scope(c);
     int by_atomic = c->earlier.atomic || c->later.atomic;
     if (scope == NL_SIM_RACE_WARP && by_atomic && w->threads > NL_SIM_LANES)
         scope = NL_SIM_RACE_BLOCK;
@@ -101,7 +101,7 @@ static const char *find_hint(const nl_sim_worker *w, const nl_sim_race_conflict 
 
 /* Returns whether the variable is in the image but is not the user's (a variable of this library or
  * of the compiler), and no line of the user's source makes either access. */
-static int is_internal(const nl_sim_worker *w, const nl_sim_race_conflict *c) {
+static int is_internal_variable(const nl_sim_worker *w, const nl_sim_race_conflict *c) {
     const nl_sim_object *image = w->job->check->image;
     nl_sim_site site;
     return c->address - w->image_low < w->image_high - w->image_low &&
@@ -111,7 +111,7 @@ static int is_internal(const nl_sim_worker *w, const nl_sim_race_conflict *c) {
 
 static void report_race(nl_sim_worker *w, const nl_sim_race_conflict *c) {
     char name[200], whose[80];
-    if (is_internal(w, c))
+    if (is_internal_variable(w, c))
         return;
     nl_sim_dim thread = thread_index(w, c->earlier.thread);
     nl_sim_dim block = block_index(w, c->earlier.block);
@@ -140,12 +140,13 @@ static void report_race(nl_sim_worker *w, const nl_sim_race_conflict *c) {
         nl_sim_findings_add(&w->job->check->findings, &f);
 }
 
-void nl_sim_racereport_early(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                             const void *pc, const nl_sim_race_side *copy) {
+void nl_sim_racereport_report_early_read(nl_sim_worker *w, uintptr_t address, size_t size,
+                                         unsigned kind, const void *pc,
+                                         const nl_sim_race_side *copy) {
     char name[200], whose[80];
     uint64_t variable = (uintptr_t)copy->pc;
-    if (nl_sim_findings_know(&w->job->check->findings, NL_CHECK_RACE, pc,
-                             (nl_sim_site){.file = NULL}, variable, w->next))
+    if (nl_sim_findings_contain(&w->job->check->findings, NL_CHECK_RACE, pc,
+                                (nl_sim_site){.file = NULL}, variable, w->next))
         return;
     nl_sim_dim thread = thread_index(w, copy->thread), block = block_index(w, copy->block);
     nl_sim_race_side now = {.write = (kind & NL_SIM_ACCESS_WRITE) != 0,
@@ -210,7 +211,7 @@ int nl_sim_racereport_begin(nl_sim_job *job) {
     job->interleaved = every || job->shuffled || (wanted->mask & NL_CHECK_PROFILE);
     job->check->every = every;
     if (every)
-        nl_sim_shadow_hear_all(1);
+        nl_sim_shadow_set_every_access(1);
     if (wanted->mask & NL_CHECK_RACE) {
         job->check->race =
             nl_sim_race_open((const void *)(uintptr_t)job->kernel->run_thread, report_race,
@@ -224,14 +225,14 @@ int nl_sim_racereport_begin(nl_sim_job *job) {
 CUresult nl_sim_racereport_end(nl_sim_job *job) {
     int wanted = (job->check->wanted.mask & NL_CHECK_RACE) != 0;
     if (job->check->every)
-        nl_sim_shadow_hear_all(-1);
-    if (wanted && (!job->check->race || nl_sim_race_is_starved(job->check->race))) {
+        nl_sim_shadow_set_every_access(-1);
+    if (wanted && (!job->check->race || nl_sim_race_lacks_memory(job->check->race))) {
         nl_fault fault;
         nl_fault_init(&fault, 0, NL_FAULT_HEAD_KERNEL, nl_sim_fault_kernel_name(job->kernel));
         nl_fault_format(&fault, "there is not enough memory to search for races");
         nl_sim_job_fault(job, CUDA_ERROR_OUT_OF_MEMORY, &fault);
     }
-    job->check->depends = job->check->race && nl_sim_race_depends(job->check->race);
+    job->check->depends = job->check->race && nl_sim_race_depends_on_schedule(job->check->race);
     nl_sim_race_close(job->check->race);
     job->check->race = NULL;
     return job->status;
@@ -239,15 +240,15 @@ CUresult nl_sim_racereport_end(nl_sim_job *job) {
 
 /* Accesses */
 
-int nl_sim_racereport_is_shared(const nl_sim_worker *w, uintptr_t address) {
-    return nl_sim_arena_has(w, address) ||
+int nl_sim_racereport_is_shared_memory(const nl_sim_worker *w, uintptr_t address) {
+    return nl_sim_arena_contains(w, address) ||
            (w->cluster && address - nl_sim_shadow.low < nl_sim_shadow.span &&
             nl_sim_cluster_owner(w, address));
 }
 
 /* Returns the memory space of an address. */
 static space address_space_of(const nl_sim_worker *w, uintptr_t address) {
-    if (nl_sim_racereport_is_shared(w, address))
+    if (nl_sim_racereport_is_shared_memory(w, address))
         return SHARED;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         return GLOBAL;
@@ -262,7 +263,7 @@ static space address_space_of(const nl_sim_worker *w, uintptr_t address) {
 /* Returns whether other threads should run before an access to this address: not for local memory,
  * because no other thread can observe the access. They also do not run between the change of a
  * barrier's word and the simulator's report of the barrier. */
-int nl_sim_racereport_is_due(nl_sim_worker *w, uintptr_t address, unsigned kind) {
+int nl_sim_racereport_should_preempt(nl_sim_worker *w, uintptr_t address, unsigned kind) {
     unsigned strong = kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE);
     if (w->job->schedule)
         return address_space_of(w, address) != PRIVATE &&
@@ -277,18 +278,18 @@ int nl_sim_racereport_is_due(nl_sim_worker *w, uintptr_t address, unsigned kind)
     }
     if (address_space_of(w, address) == PRIVATE)
         return 0;
-    w->slice = nl_sim_interleave_slice(w->job);
+    w->slice = nl_sim_interleave_slice_length(w->job);
     return 1;
 }
 
 /* Compares the access with accesses of operations in other streams, and reports a conflict. */
-static void compare_streams(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                            const void *pc) {
+static void check_other_streams(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                                const void *pc) {
     nl_sim_overlap_clash clash;
     int writes = (kind & NL_SIM_ACCESS_WRITE) != 0, atomic = (kind & NL_SIM_ACCESS_ATOMIC) != 0;
-    if (!nl_sim_overlap_touch(w->job->overlap, address, size, writes, atomic, &clash) ||
-        nl_sim_findings_know(&w->job->check->findings, NL_CHECK_STREAM, pc,
-                             (nl_sim_site){.file = NULL}, clash.number, w->next))
+    if (!nl_sim_overlap_record_access(w->job->overlap, address, size, writes, atomic, &clash) ||
+        nl_sim_findings_contain(&w->job->check->findings, NL_CHECK_STREAM, pc,
+                                (nl_sim_site){.file = NULL}, clash.number, w->next))
         return;
     nl_sim_finding f = {.kind = NL_CHECK_STREAM,
                         .pc = pc,
@@ -302,7 +303,7 @@ static void compare_streams(nl_sim_worker *w, uintptr_t address, size_t size, un
     char name[160];
     nl_sim_attribution_name(w, clash.address, &f.element, name, sizeof name);
     snprintf(f.text, sizeof f.text, "%s %s %s, and %s %s it", f.access, name,
-             nl_sim_overlap_stream(w->job->overlap), clash.who, clash.verb);
+             nl_sim_overlap_stream_name(w->job->overlap), clash.who, clash.verb);
     nl_sim_launch_check_report(w, &f);
 }
 
@@ -313,8 +314,8 @@ void nl_sim_racereport_access(nl_sim_worker *w, uintptr_t address, size_t size, 
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
         t->touched = address;
     t->worked |= kind & NL_SIM_ACCESS_WRITE;
-    if (w->job->overlap && !nl_sim_racereport_is_shared(w, address))
-        compare_streams(w, address, size, kind, pc);
+    if (w->job->overlap && !nl_sim_racereport_is_shared_memory(w, address))
+        check_other_streams(w, address, size, kind, pc);
     space where = w->race ? address_space_of(w, address) : PRIVATE;
     if (where != PRIVATE && w->job->schedule)
         nl_sim_deadlock_record_access(w, address, size, kind & NL_SIM_ACCESS_WRITE);

@@ -104,7 +104,7 @@ static int is_arithmetic(const unsigned char *p) {
 }
 
 /* Returns whether the instruction before the address is a call. */
-static int follows_call(const unsigned char *p) {
+static int is_call_before(const unsigned char *p) {
     return p[-5] == 0xe8 || (p[-6] == 0xff && p[-5] == 0x15) ||
            (p[-2] == 0xff && (p[-1] & 0xf8) == 0xd0);
 }
@@ -118,15 +118,15 @@ static const void *find_return_address(const nl_sim_worker *w, uintptr_t at, uin
         return (const void *)(at + 1);
     const uintptr_t *word = (const uintptr_t *)(stack & ~(uintptr_t)7);
     for (unsigned i = 0; i < MAX_WORDS && (uintptr_t)(word + i) < end; i++) {
-        if (word[i] - w->image_low - 8 < size - 8 && follows_call((const unsigned char *)word[i]))
+        if (word[i] - w->image_low - 8 < size - 8 && is_call_before((const unsigned char *)word[i]))
             return (const void *)word[i];
     }
     return NULL;
 }
 
-static void report_real(nl_sim_worker *w, const void *pc, int code) {
+static void report_invalid_real(nl_sim_worker *w, const void *pc, int code) {
     nl_sim_findings *all = &w->job->check->findings;
-    if (nl_sim_findings_know(all, NL_CHECK_NAN, pc, (nl_sim_site){.file = NULL}, 0, w->next))
+    if (nl_sim_findings_contain(all, NL_CHECK_NAN, pc, (nl_sim_site){.file = NULL}, 0, w->next))
         return;
     nl_sim_finding f = {.kind = NL_CHECK_NAN, .pc = pc};
     snprintf(f.text, sizeof f.text, "%s",
@@ -137,7 +137,7 @@ static void report_real(nl_sim_worker *w, const void *pc, int code) {
     nl_sim_launch_check_report(w, &f);
 }
 
-int nl_sim_reals_trapped(nl_sim_worker *w, const siginfo_t *info, void *context) {
+int nl_sim_reals_handle_trap(nl_sim_worker *w, const siginfo_t *info, void *context) {
     mcontext_t *state = &((ucontext_t *)context)->uc_mcontext;
     uintptr_t at = (uintptr_t)state->gregs[REG_RIP];
     int code = info->si_code;
@@ -147,7 +147,7 @@ int nl_sim_reals_trapped(nl_sim_worker *w, const siginfo_t *info, void *context)
     state->gregs[REG_EFL] |= STEP;
     w->stepping = 1;
     if (code != FPE_FLTINV || is_arithmetic((const unsigned char *)at))
-        report_real(w, find_return_address(w, at, (uintptr_t)state->gregs[REG_RSP]), code);
+        report_invalid_real(w, find_return_address(w, at, (uintptr_t)state->gregs[REG_RSP]), code);
     return 1;
 }
 
@@ -166,7 +166,7 @@ void nl_sim_reals_leave(unsigned saved) {
     (void)saved;
 }
 
-int nl_sim_reals_trapped(nl_sim_worker *w, const siginfo_t *info, void *context) {
+int nl_sim_reals_handle_trap(nl_sim_worker *w, const siginfo_t *info, void *context) {
     (void)w, (void)info, (void)context;
     return 0;
 }

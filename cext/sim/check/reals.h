@@ -21,6 +21,6 @@ void nl_sim_reals_leave(unsigned saved);
 
 /* Handles SIGFPE; called in the signal handler on a fiber. Returns 1 if the signal was caused by
  * one of the enabled exceptions; then the handler must return, and the thread continues. */
-int nl_sim_reals_trapped(nl_sim_worker *worker, const siginfo_t *info, void *context);
+int nl_sim_reals_handle_trap(nl_sim_worker *worker, const siginfo_t *info, void *context);
 
 #endif

@@ -26,7 +26,7 @@ count_units(const uintptr_t *address, uint32_t mask, unsigned size, unsigned uni
 
 /* Returns the number of lanes in one pass: a pass transfers at most 128 bytes, such as 32 lanes of
  * 4 bytes. */
-static unsigned lanes_of_pass(unsigned size) {
+static unsigned lanes_per_pass(unsigned size) {
     return size <= 4 ? LANES : size <= 8 ? LANES / 2 : LANES / 4;
 }
 
@@ -44,14 +44,14 @@ static int are_pairs_equal(const uintptr_t *address, uint32_t mask, unsigned bit
 /* For loads of 8 and 16 bytes: if all pairs of neighbours (or all pairs with a distance of two)
  * have equal addresses, one pass serves twice as many lanes
  * (https://forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228). */
-static unsigned lanes_of_load(const uintptr_t *address, uint32_t mask, unsigned size) {
-    unsigned lanes = lanes_of_pass(size);
+static unsigned lanes_per_load_pass(const uintptr_t *address, uint32_t mask, unsigned size) {
+    unsigned lanes = lanes_per_pass(size);
     int is_packed =
         lanes < LANES && (are_pairs_equal(address, mask, 1) || are_pairs_equal(address, mask, 2));
     return is_packed ? 2 * lanes : lanes;
 }
 
-static unsigned count_pass(const uintptr_t *address, uint32_t mask, unsigned size) {
+static unsigned count_pass_wavefronts(const uintptr_t *address, uint32_t mask, unsigned size) {
     /* 32-bit addresses suffice, because all accessed words are in one block's shared memory */
     uint32_t words[BANKS][LANES];
     unsigned counts[BANKS] = {0}, most = 0;
@@ -76,8 +76,8 @@ static unsigned count_pass(const uintptr_t *address, uint32_t mask, unsigned siz
 static uint64_t count_wavefronts(const uintptr_t *address, uint32_t mask, unsigned size,
                                  int is_store, uint64_t *least) {
     if (address[0] % size == 0 && nl_sim_request_is_consecutive(address, mask, size))
-        return *least = LANES / lanes_of_pass(size);
-    unsigned lanes = is_store ? lanes_of_pass(size) : lanes_of_load(address, mask, size);
+        return *least = LANES / lanes_per_pass(size);
+    unsigned lanes = is_store ? lanes_per_pass(size) : lanes_per_load_pass(address, mask, size);
     uint32_t part = lanes == LANES ? UINT32_MAX : (1u << lanes) - 1;
     uint64_t count = 0;
     *least = 0;
@@ -85,14 +85,14 @@ static uint64_t count_wavefronts(const uintptr_t *address, uint32_t mask, unsign
         uint32_t set = mask & part << first;
         if (!set)
             continue;
-        count += count_pass(address, set, size);
+        count += count_pass_wavefronts(address, set, size);
         *least += 1;
     }
     return count;
 }
 
 /* Returns the largest number of lanes with equal addresses. */
-static unsigned count_equal(const uintptr_t *address, uint32_t mask) {
+static unsigned max_equal_addresses(const uintptr_t *address, uint32_t mask) {
     unsigned most = 0;
     while (mask) {
         uintptr_t at = address[__builtin_ctz(mask)];
@@ -111,7 +111,7 @@ static unsigned count_equal(const uintptr_t *address, uint32_t mask) {
 
 /* Counts atomics: the atomic unit updates distinct elements of a sector simultaneously, and equal
  * elements one after another. */
-static void count_atomic(const uintptr_t *address, uint32_t mask, uint64_t *c) {
+static void count_atomic_request(const uintptr_t *address, uint32_t mask, uint64_t *c) {
     c[NL_PROFILE_global_atomic_requests]++;
     c[NL_PROFILE_global_atomic_lanes] += nl_sim_request_count_bits(mask);
     while (mask) {
@@ -123,44 +123,44 @@ static void count_atomic(const uintptr_t *address, uint32_t mask, uint64_t *c) {
         }
         mask &= ~inside;
         c[NL_PROFILE_global_atomic_sectors]++;
-        c[NL_PROFILE_global_atomic_passes] += count_equal(address, inside);
+        c[NL_PROFILE_global_atomic_passes] += max_equal_addresses(address, inside);
     }
 }
 
-static void add_global(int is_store, uint64_t sectors, uint64_t lines, uint64_t bytes,
-                       uint64_t *c) {
+static void add_global_request(int is_store, uint64_t sectors, uint64_t lines, uint64_t bytes,
+                               uint64_t *c) {
     c[is_store ? NL_PROFILE_global_store_requests : NL_PROFILE_global_load_requests]++;
     c[is_store ? NL_PROFILE_global_store_sectors : NL_PROFILE_global_load_sectors] += sectors;
     c[is_store ? NL_PROFILE_global_store_lines : NL_PROFILE_global_load_lines] += lines;
     c[is_store ? NL_PROFILE_global_store_bytes : NL_PROFILE_global_load_bytes] += bytes;
 }
 
-static void add_consecutive(uintptr_t address, unsigned size, int is_store, uint64_t *c) {
+static void add_consecutive_request(uintptr_t address, unsigned size, int is_store, uint64_t *c) {
     uint64_t bytes = (uint64_t)LANES * size;
     uintptr_t last = address + bytes - 1;
-    add_global(is_store, last / SECTOR - address / SECTOR + 1, last / LINE - address / LINE + 1,
-               bytes, c);
+    add_global_request(is_store, last / SECTOR - address / SECTOR + 1,
+                       last / LINE - address / LINE + 1, bytes, c);
 }
 
-static void count_global(const uintptr_t *address, uint32_t mask, unsigned size, int is_store,
-                         uint64_t *c) {
+static void count_global_request(const uintptr_t *address, uint32_t mask, unsigned size,
+                                 int is_store, uint64_t *c) {
     if (nl_sim_request_is_consecutive(address, mask, size)) {
-        add_consecutive(address[0], size, is_store, c);
+        add_consecutive_request(address[0], size, is_store, c);
         return;
     }
-    add_global(is_store, count_units(address, mask, size, SECTOR),
-               count_units(address, mask, size, LINE),
-               (uint64_t)nl_sim_request_count_bits(mask) * size, c);
+    add_global_request(is_store, count_units(address, mask, size, SECTOR),
+                       count_units(address, mask, size, LINE),
+                       (uint64_t)nl_sim_request_count_bits(mask) * size, c);
 }
 
 void nl_sim_request_count_consecutive(uintptr_t address, unsigned size, int is_store, uint64_t *c) {
     c[NL_PROFILE_requests]++;
     c[NL_PROFILE_lanes] += LANES;
-    add_consecutive(address, size, is_store, c);
+    add_consecutive_request(address, size, is_store, c);
 }
 
-static void count_shared(const uintptr_t *address, uint32_t mask, unsigned size, int is_store,
-                         uint64_t *c) {
+static void count_shared_request(const uintptr_t *address, uint32_t mask, unsigned size,
+                                 int is_store, uint64_t *c) {
     uint64_t least, wavefronts = count_wavefronts(address, mask, size, is_store, &least);
     c[is_store ? NL_PROFILE_shared_store_requests : NL_PROFILE_shared_load_requests]++;
     c[is_store ? NL_PROFILE_shared_store_wavefronts : NL_PROFILE_shared_load_wavefronts] +=
@@ -179,20 +179,20 @@ void nl_sim_request_count(const uintptr_t *address, uint32_t mask, unsigned size
     c[NL_PROFILE_requests]++;
     c[NL_PROFILE_lanes] += nl_sim_request_count_bits(mask);
     if (kind == NL_SIM_REQUEST_ATOMIC) {
-        c[NL_PROFILE_atomic_passes] += count_equal(address, mask);
+        c[NL_PROFILE_atomic_passes] += max_equal_addresses(address, mask);
         if (space == NL_SIM_REQUEST_SHARED)
             c[NL_PROFILE_shared_atomic_requests]++;
         else
-            count_atomic(address, mask, c);
+            count_atomic_request(address, mask, c);
         return;
     }
     int is_store = kind == NL_SIM_REQUEST_STORE;
     switch (space) {
     case NL_SIM_REQUEST_GLOBAL:
-        count_global(address, mask, size, is_store, c);
+        count_global_request(address, mask, size, is_store, c);
         break;
     case NL_SIM_REQUEST_SHARED:
-        count_shared(address, mask, size, is_store, c);
+        count_shared_request(address, mask, size, is_store, c);
         break;
     case NL_SIM_REQUEST_LOOP:
         break;

@@ -4,7 +4,7 @@
  * counting.next[thread] is the lane's position in the trace of its warp: the lane has made exactly
  * the events before that position. It is `deviated` if the lane has made other events. Only a lane
  * at the end of the trace can add an event. The state of a lane at its position (its loops, and the
- * bits of its requests) is computed when it is needed: see catch_up. */
+ * bits of its requests) is computed when it is needed: see move_to_trace_position. */
 #include "sim/check/requests.h"
 
 #include <string.h>
@@ -102,7 +102,7 @@ nl_sim_requests *nl_sim_requests_create(const nl_sim_worker *worker, nl_sim_traf
     if (!r)
         return NULL;
     r->image = worker->job->image;
-    nl_sim_arena_range(worker, &r->shared_low, &r->shared_high);
+    nl_sim_arena_address_range(worker, &r->shared_low, &r->shared_high);
     r->traffic = traffic;
     r->widen = nl_sim_widen_create();
     r->reuse = nl_sim_reuse_create();
@@ -133,28 +133,28 @@ void nl_sim_requests_destroy(nl_sim_requests *r) {
     nl_mem_free(r);
 }
 
-const nl_sim_request_site *nl_sim_requests_sites(const nl_sim_requests *r, unsigned *count) {
+const nl_sim_request_site *nl_sim_requests_get_sites(const nl_sim_requests *r, unsigned *count) {
     *count = r->count;
     return r->sites;
 }
 
-const uint64_t *nl_sim_requests_reuse(const nl_sim_requests *r) {
-    return nl_sim_reuse_histogram(r->reuse);
+const uint64_t *nl_sim_requests_reuse_histogram(const nl_sim_requests *r) {
+    return nl_sim_reuse_get_histogram(r->reuse);
 }
 
-nl_sim_counting *nl_sim_requests_counting(nl_sim_requests *r) {
+nl_sim_counting *nl_sim_requests_get_counting(nl_sim_requests *r) {
     return &r->counting;
 }
 
-uint64_t nl_sim_requests_loaded(const nl_sim_requests *r) {
+uint64_t nl_sim_requests_loaded_sectors(const nl_sim_requests *r) {
     return r->loaded;
 }
 
-uint64_t nl_sim_requests_stored(const nl_sim_requests *r) {
+uint64_t nl_sim_requests_stored_sectors(const nl_sim_requests *r) {
     return r->stored;
 }
 
-int nl_sim_requests_are_starved(const nl_sim_requests *r) {
+int nl_sim_requests_lack_memory(const nl_sim_requests *r) {
     return r->starved;
 }
 
@@ -170,13 +170,13 @@ static unsigned sectors_of_line(unsigned first, unsigned last) {
     return (2u << last) - (1u << first);
 }
 
-static void load_consecutive(nl_sim_requests *r, uintptr_t address, size_t bytes) {
+static void count_consecutive_load(nl_sim_requests *r, uintptr_t address, size_t bytes) {
     uintptr_t end = address + bytes - 1;
     for (uintptr_t line = address / NL_SIM_REUSE_LINE; line <= end / NL_SIM_REUSE_LINE; line++) {
         uintptr_t first = line * NL_SIM_REUSE_LINE, last = first + NL_SIM_REUSE_LINE - 1;
         first = first > address ? first : address;
         last = last < end ? last : end;
-        nl_sim_reuse_load(
+        nl_sim_reuse_record_load(
             r->reuse, line,
             sectors_of_line(first % NL_SIM_REUSE_LINE / SECTOR, last % NL_SIM_REUSE_LINE / SECTOR));
     }
@@ -202,15 +202,15 @@ static int has_increasing_lines(const request *q) {
 }
 
 /* Counts the loads of the sectors of a request, one cache line after another. */
-static void load_sectors(nl_sim_requests *r, const request *q, unsigned size) {
+static void count_sector_loads(nl_sim_requests *r, const request *q, unsigned size) {
     if (q->is_consecutive) {
-        load_consecutive(r, q->address[0], (size_t)LANES * size);
+        count_consecutive_load(r, q->address[0], (size_t)LANES * size);
         return;
     }
     if (has_increasing_lines(q)) {
         for (uint32_t rest = q->mask; rest; rest &= rest - 1) {
             uintptr_t at = q->address[__builtin_ctz(rest)];
-            nl_sim_reuse_load(r->reuse, at / NL_SIM_REUSE_LINE, sectors_of_lane(at, size));
+            nl_sim_reuse_record_load(r->reuse, at / NL_SIM_REUSE_LINE, sectors_of_lane(at, size));
         }
         return;
     }
@@ -225,20 +225,20 @@ static void load_sectors(nl_sim_requests *r, const request *q, unsigned size) {
             rest &= ~(1u << i);
             sectors |= sectors_of_lane(q->address[i], size);
         }
-        nl_sim_reuse_load(r->reuse, line, sectors);
+        nl_sim_reuse_record_load(r->reuse, line, sectors);
     }
 }
 
-static void load_nth(nl_sim_requests *r, const warp *w, unsigned n) {
+static void count_nth_load(nl_sim_requests *r, const warp *w, unsigned n) {
     const request *q = &w->requests[n];
     const nl_sim_request_site *s = &r->sites[q->site];
     if (s->space == NL_SIM_REQUEST_GLOBAL && s->kind == NL_SIM_REQUEST_LOAD)
-        load_sectors(r, q, s->size);
+        count_sector_loads(r, q, s->size);
 }
 
 /* Returns whether a load reads the same address as the site's previous load, so that a compiler may
  * move the load out of the loop. */
-static int is_repeated(const warp *w, const request *q) {
+static int repeats_previous_load(const warp *w, const request *q) {
     const visits *v = &w->visits[q->site];
     const request *before = v->counted_epoch == w->epoch ? &w->requests[v->counted - 1] : NULL;
     if (!before || before->mask != q->mask)
@@ -253,7 +253,7 @@ static int is_repeated(const warp *w, const request *q) {
     return 1;
 }
 
-static void count_repeated(nl_sim_request_site *s, const request *q) {
+static void count_repeated_load(nl_sim_request_site *s, const request *q) {
     uint64_t own[NL_PROFILE_COUNT] = {0}, *c = s->counters;
     nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, own);
     c[NL_PROFILE_global_repeated_requests] += own[NL_PROFILE_global_load_requests];
@@ -275,9 +275,9 @@ static void count_traffic(nl_sim_requests *r, const request *q, const nl_sim_req
     for (; rest; rest &= rest - 1) {
         uintptr_t first = q->address[__builtin_ctz(rest)], last = first + size - 1;
         if (loads)
-            r->loaded += nl_sim_traffic_load(r->traffic, first, last);
+            r->loaded += nl_sim_traffic_record_load(r->traffic, first, last);
         if (stores)
-            r->stored += nl_sim_traffic_store(r->traffic, first, last);
+            r->stored += nl_sim_traffic_record_store(r->traffic, first, last);
     }
 }
 
@@ -319,7 +319,7 @@ static int is_request(const nl_sim_expected *e) {
     return e->pc != NL_SIM_EXPECTED_REPEAT && e->pc != NL_SIM_EXPECTED_LEAVE;
 }
 
-static void hash_loops(lane *l, const loop *loops) {
+static void update_loop_hash(lane *l, const loop *loops) {
     uint64_t hash = 0;
     for (unsigned i = 0; i < l->depth; i++)
         hash = mix_hash(mix_hash(hash, loops[i].id + 1), loops[i].count);
@@ -343,7 +343,7 @@ static void count_iteration(lane *l, loop *loops, unsigned loop_id) {
         loops[at] = (loop){.id = loop_id};
     loops[at].count++;
     l->depth = at + 1;
-    hash_loops(l, loops);
+    update_loop_hash(l, loops);
 }
 
 static void end_loop(lane *l, loop *loops, unsigned loop_id) {
@@ -351,11 +351,11 @@ static void end_loop(lane *l, loop *loops, unsigned loop_id) {
     if (at == l->depth)
         return;
     l->depth = at;
-    hash_loops(l, loops);
+    update_loop_hash(l, loops);
 }
 
 /* Returns the accesses of the warp at a site in this epoch. */
-static inline visits *begin_visits(warp *w, uint32_t site) {
+static inline visits *get_visits(warp *w, uint32_t site) {
     visits *v = &w->visits[site];
     if (v->epoch != w->epoch) {
         memset(v->of, 0, sizeof v->of);
@@ -368,7 +368,7 @@ static inline visits *begin_visits(warp *w, uint32_t site) {
 static inline void add_access(warp *w, lane *l, uint32_t index, unsigned bit) {
     request *q = &w->requests[index];
     q->mask |= 1u << bit;
-    begin_visits(w, q->site)->of[bit] = (visit){.iteration = q->iteration, .number = q->number + 1};
+    get_visits(w, q->site)->of[bit] = (visit){.iteration = q->iteration, .number = q->number + 1};
     l->epoch = w->epoch;
     l->next = index + 1;
 }
@@ -401,7 +401,7 @@ static void shorten_trace(nl_sim_requests *r, unsigned index) {
 }
 
 /* Gives the lane the state that it has at its position in the trace. */
-static void catch_up(nl_sim_requests *r, unsigned thread) {
+static void move_to_trace_position(nl_sim_requests *r, unsigned thread) {
     warp *w = &r->warps[thread / LANES];
     lane *l = &r->lanes[thread];
     const nl_sim_expected *next = r->counting.next[thread];
@@ -463,14 +463,14 @@ static void add_event(nl_sim_requests *r, unsigned thread, int is_at_end, nl_sim
     memcpy(w->loops, r->loops[thread], l->depth * sizeof *w->loops);
 }
 
-static int is_at_end(const nl_sim_requests *r, unsigned thread) {
+static int is_at_trace_end(const nl_sim_requests *r, unsigned thread) {
     const warp *w = &r->warps[thread / LANES];
     const nl_sim_expected *next = r->counting.next[thread];
     return next != &deviated && next == &w->trace[w->events];
 }
 
 /* Sets the bits of these lanes, which have made all events of the trace. */
-static void include_all(nl_sim_requests *r, unsigned index, uint32_t lanes) {
+static void include_lanes_in_events(nl_sim_requests *r, unsigned index, uint32_t lanes) {
     warp *w = &r->warps[index];
     for (unsigned i = 0; lanes && i < w->events; i++) {
         if (is_request(&w->trace[i]))
@@ -502,7 +502,7 @@ static unsigned begin_trace(nl_sim_requests *r, unsigned index, unsigned first) 
     return count;
 }
 
-static int are_all_at_end(const nl_sim_requests *r, unsigned index) {
+static int are_lanes_at_trace_end(const nl_sim_requests *r, unsigned index) {
     const warp *w = &r->warps[index];
     uintptr_t end = (uintptr_t)&w->trace[w->events], differences = 0;
     for (unsigned i = index * LANES; i < (index + 1) * LANES; i++)
@@ -523,7 +523,7 @@ static void find_consecutive(nl_sim_requests *r, warp *w) {
 static void end_trace(nl_sim_requests *r, unsigned index) {
     warp *w = &r->warps[index];
     uint32_t lanes = 0;
-    if (w->is_kept && are_all_at_end(r, index)) {
+    if (w->is_kept && are_lanes_at_trace_end(r, index)) {
         for (unsigned i = 0; i < w->open; i++)
             w->requests[i].mask = UINT32_MAX;
         find_consecutive(r, w);
@@ -531,12 +531,12 @@ static void end_trace(nl_sim_requests *r, unsigned index) {
     }
     for (unsigned bit = 0; bit < LANES; bit++) {
         unsigned thread = index * LANES + bit;
-        if (r->lanes[thread].caught_up == 0 && is_at_end(r, thread))
+        if (r->lanes[thread].caught_up == 0 && is_at_trace_end(r, thread))
             lanes |= 1u << bit;
         else
-            catch_up(r, thread);
+            move_to_trace_position(r, thread);
     }
-    include_all(r, index, lanes);
+    include_lanes_in_events(r, index, lanes);
     find_consecutive(r, w);
 }
 
@@ -568,7 +568,7 @@ static void begin_epoch(nl_sim_requests *r, unsigned index) {
         w->trace[0] = (nl_sim_expected){.pc = NULL};
 }
 
-static void count_and_close(nl_sim_requests *r, unsigned index) {
+static void count_and_end_epoch(nl_sim_requests *r, unsigned index) {
     warp *w = &r->warps[index];
     for (unsigned i = 0; i < w->open; i++) {
         const request *q = &w->requests[i];
@@ -579,8 +579,9 @@ static void count_and_close(nl_sim_requests *r, unsigned index) {
                                              s->kind == NL_SIM_REQUEST_STORE, s->counters);
         else
             nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, s->counters);
-        if (s->kind == NL_SIM_REQUEST_LOAD && s->space != NL_SIM_REQUEST_LOOP && is_repeated(w, q))
-            count_repeated(s, q);
+        if (s->kind == NL_SIM_REQUEST_LOAD && s->space != NL_SIM_REQUEST_LOOP &&
+            repeats_previous_load(w, q))
+            count_repeated_load(s, q);
         if (s->space == NL_SIM_REQUEST_GLOBAL)
             count_traffic(r, q, s);
         w->visits[q->site].counted = i + 1;
@@ -596,8 +597,8 @@ void nl_sim_requests_close(nl_sim_requests *r, unsigned index) {
     warp *w = &r->warps[index];
     end_trace(r, index);
     for (unsigned i = 0; i < w->open; i++)
-        load_nth(r, w, i);
-    count_and_close(r, index);
+        count_nth_load(r, w, i);
+    count_and_end_epoch(r, index);
 }
 
 void nl_sim_requests_close_all(nl_sim_requests *r, unsigned warps) {
@@ -609,11 +610,11 @@ void nl_sim_requests_close_all(nl_sim_requests *r, unsigned warps) {
     for (unsigned n = 0; n < most; n++) {
         for (unsigned i = 0; i < warps; i++) {
             if (n < r->warps[i].open)
-                load_nth(r, &r->warps[i], n);
+                count_nth_load(r, &r->warps[i], n);
         }
     }
     for (unsigned i = 0; i < warps; i++)
-        count_and_close(r, i);
+        count_and_end_epoch(r, i);
 }
 
 static void begin_warp(nl_sim_requests *r, unsigned index) {
@@ -712,7 +713,7 @@ static visits *find_visits(nl_sim_requests *r, warp *w, uint32_t site) {
         w->visits = all;
         w->visits_capacity = r->capacity;
     }
-    return begin_visits(w, site);
+    return get_visits(w, site);
 }
 
 static int reserve_requests(warp *w) {
@@ -741,8 +742,8 @@ static inline uint32_t count_visits(const visits *v, const lane *l, unsigned bit
 
 /* Sets the range of addresses around this one that are in its address space: of global memory, the
  * part before or after the worker's shared memory. */
-static void set_range(const nl_sim_requests *r, nl_sim_expected *e, uintptr_t address,
-                      nl_sim_request_space space) {
+static void set_space_range(const nl_sim_requests *r, nl_sim_expected *e, uintptr_t address,
+                            nl_sim_request_space space) {
     uintptr_t low = nl_sim_shadow.low, high = low + nl_sim_shadow.span;
     if (space == NL_SIM_REQUEST_SHARED) {
         low = r->shared_low;
@@ -764,8 +765,8 @@ static __attribute__((noinline)) int add(nl_sim_requests *r, unsigned thread, co
     unsigned index = thread / LANES, bit = thread % LANES;
     warp *w = &r->warps[index];
     lane *l = &r->lanes[thread];
-    catch_up(r, thread);
-    int extends = is_at_end(r, thread);
+    move_to_trace_position(r, thread);
+    int extends = is_at_trace_end(r, thread);
     int64_t site = find_site(r, pc, size, space, kind);
     visits *v = site < 0 ? NULL : find_visits(r, w, (uint32_t)site);
     if (!v || reserve_requests(w) < 0) {
@@ -806,7 +807,7 @@ static __attribute__((noinline)) int add(nl_sim_requests *r, unsigned thread, co
                              .request = found - 1,
                              .address = (unsigned long long *)q->address};
     if (kind != NL_SIM_REQUEST_ATOMIC)
-        set_range(r, &event, address, space);
+        set_space_range(r, &event, address, space);
     add_event(r, thread, extends, event);
     return 0;
 }
@@ -838,30 +839,30 @@ int nl_sim_requests_add(nl_sim_requests *r, unsigned thread, const void *pc, uin
 
 /* Loops */
 
-static int is_next_event(const nl_sim_requests *r, unsigned thread, const void *pc,
-                         unsigned loop_id) {
+static int is_expected_event(const nl_sim_requests *r, unsigned thread, const void *pc,
+                             unsigned loop_id) {
     const nl_sim_expected *e = r->counting.next[thread];
     return e->pc == pc && e->key == loop_id;
 }
 
-void nl_sim_requests_repeat(nl_sim_requests *r, unsigned thread, unsigned loop_id) {
-    if (is_next_event(r, thread, NL_SIM_EXPECTED_REPEAT, loop_id)) {
+void nl_sim_requests_repeat_loop(nl_sim_requests *r, unsigned thread, unsigned loop_id) {
+    if (is_expected_event(r, thread, NL_SIM_EXPECTED_REPEAT, loop_id)) {
         r->counting.next[thread]++;
         return;
     }
-    catch_up(r, thread);
+    move_to_trace_position(r, thread);
     count_iteration(&r->lanes[thread], r->loops[thread], loop_id);
-    add_event(r, thread, is_at_end(r, thread),
+    add_event(r, thread, is_at_trace_end(r, thread),
               (nl_sim_expected){.pc = NL_SIM_EXPECTED_REPEAT, .key = loop_id});
 }
 
-void nl_sim_requests_leave(nl_sim_requests *r, unsigned thread, unsigned loop_id) {
-    if (is_next_event(r, thread, NL_SIM_EXPECTED_LEAVE, loop_id)) {
+void nl_sim_requests_leave_loop(nl_sim_requests *r, unsigned thread, unsigned loop_id) {
+    if (is_expected_event(r, thread, NL_SIM_EXPECTED_LEAVE, loop_id)) {
         r->counting.next[thread]++;
         return;
     }
-    catch_up(r, thread);
+    move_to_trace_position(r, thread);
     end_loop(&r->lanes[thread], r->loops[thread], loop_id);
-    add_event(r, thread, is_at_end(r, thread),
+    add_event(r, thread, is_at_trace_end(r, thread),
               (nl_sim_expected){.pc = NL_SIM_EXPECTED_LEAVE, .key = loop_id});
 }

@@ -31,7 +31,7 @@ nl_sim_requests *nl_sim_requests_create(const nl_sim_worker *worker, nl_sim_traf
 void nl_sim_requests_destroy(nl_sim_requests *requests);
 
 /* Returns the state for images. The caller must set `current`. */
-nl_sim_counting *nl_sim_requests_counting(nl_sim_requests *requests);
+nl_sim_counting *nl_sim_requests_get_counting(nl_sim_requests *requests);
 /* Adds an access of a lane. Returns 1 if too many requests of its warp are open. The caller must
  * then let the other lanes of the warp run, and call this function again. */
 int nl_sim_requests_add(nl_sim_requests *requests, unsigned thread, const void *pc,
@@ -39,8 +39,8 @@ int nl_sim_requests_add(nl_sim_requests *requests, unsigned thread, const void *
                         nl_sim_request_kind kind);
 /* Call repeat when a lane begins the next iteration of a loop, and leave when the lane has left the
  * loop. */
-void nl_sim_requests_repeat(nl_sim_requests *requests, unsigned thread, unsigned loop);
-void nl_sim_requests_leave(nl_sim_requests *requests, unsigned thread, unsigned loop);
+void nl_sim_requests_repeat_loop(nl_sim_requests *requests, unsigned thread, unsigned loop);
+void nl_sim_requests_leave_loop(nl_sim_requests *requests, unsigned thread, unsigned loop);
 /* Counts the open requests of a warp; call this function when the lanes of the warp have
  * synchronized or ended. */
 void nl_sim_requests_close(nl_sim_requests *requests, unsigned warp);
@@ -52,14 +52,15 @@ void nl_sim_requests_close_all(nl_sim_requests *requests, unsigned warps);
 void nl_sim_requests_begin(nl_sim_requests *requests, unsigned warps);
 
 /* Returns the array of sites; call this function after all warps were closed. */
-const nl_sim_request_site *nl_sim_requests_sites(const nl_sim_requests *requests, unsigned *count);
+const nl_sim_request_site *nl_sim_requests_get_sites(const nl_sim_requests *requests,
+                                                     unsigned *count);
 /* Returns the histogram of the sectors of global loads by reuse distance, with NL_PROFILE_REUSE
  * entries. */
-const uint64_t *nl_sim_requests_reuse(const nl_sim_requests *requests);
+const uint64_t *nl_sim_requests_reuse_histogram(const nl_sim_requests *requests);
 /* Returns the number of sectors whose first load or store in the launch was by this worker. */
-uint64_t nl_sim_requests_loaded(const nl_sim_requests *requests);
-uint64_t nl_sim_requests_stored(const nl_sim_requests *requests);
+uint64_t nl_sim_requests_loaded_sectors(const nl_sim_requests *requests);
+uint64_t nl_sim_requests_stored_sectors(const nl_sim_requests *requests);
 /* Returns whether memory ran out, so that the counters are too small. */
-int nl_sim_requests_are_starved(const nl_sim_requests *requests);
+int nl_sim_requests_lack_memory(const nl_sim_requests *requests);
 
 #endif

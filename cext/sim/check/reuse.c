@@ -46,7 +46,7 @@ void nl_sim_reuse_destroy(nl_sim_reuse *r) {
     nl_mem_free(r);
 }
 
-const uint64_t *nl_sim_reuse_histogram(const nl_sim_reuse *r) {
+const uint64_t *nl_sim_reuse_get_histogram(const nl_sim_reuse *r) {
     return r->histogram;
 }
 
@@ -68,7 +68,7 @@ void nl_sim_reuse_begin(nl_sim_reuse *r) {
 }
 
 /* Returns the number of cache lines whose last load was at time `first` or later. */
-static unsigned count_after(const nl_sim_reuse *r, unsigned first) {
+static unsigned count_lines_loaded_since(const nl_sim_reuse *r, unsigned first) {
     unsigned count = 0;
     if (first < TIMES)
         count = nl_sim_request_count_bits(r->last[first / WORD] >> first % WORD);
@@ -94,15 +94,15 @@ static int compare_times(const void *a, const void *b) {
 }
 
 /* Returns the time after which KEPT cache lines had their last load, or 0. */
-static unsigned find_oldest_kept(const nl_sim_reuse *r) {
+static unsigned find_oldest_kept_time(const nl_sim_reuse *r) {
     unsigned first = TIMES;
-    while (first >= WORD && count_after(r, first - WORD) <= KEPT)
+    while (first >= WORD && count_lines_loaded_since(r, first - WORD) <= KEPT)
         first -= WORD;
     return first;
 }
 
 static void keep_newest_lines(nl_sim_reuse *r) {
-    unsigned first = find_oldest_kept(r), count = 0;
+    unsigned first = find_oldest_kept_time(r), count = 0;
     for (unsigned i = 0; i < SLOTS && count < KEPT; i++) {
         const entry *e = &r->slots[i];
         if (e->epoch == r->epoch && e->time >= first)
@@ -128,14 +128,14 @@ static unsigned histogram_index(unsigned distance) {
     return index < NL_PROFILE_REUSE ? index : 0;
 }
 
-void nl_sim_reuse_load(nl_sim_reuse *r, uintptr_t line, unsigned sectors) {
+void nl_sim_reuse_record_load(nl_sim_reuse *r, uintptr_t line, unsigned sectors) {
     if (r->now == TIMES)
         keep_newest_lines(r);
     entry *e = find_entry(r, line);
     unsigned loaded = 0;
     if (e->epoch == r->epoch) {
         loaded = e->sectors & sectors;
-        r->histogram[histogram_index(count_after(r, e->time + 1u))] +=
+        r->histogram[histogram_index(count_lines_loaded_since(r, e->time + 1u))] +=
             nl_sim_request_count_bits(loaded);
         r->last[e->time / WORD] &= ~(UINT64_C(1) << e->time % WORD);
     } else {

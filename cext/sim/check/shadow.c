@@ -8,7 +8,8 @@
 /* Offset of a page's cells. */
 #define HEAD ((sizeof(nl_sim_shadow_page) + 15) / 16 * 16)
 
-static nl_sim_shadow_page **slot_of(nl_sim_shadow_page **table, size_t capacity, uintptr_t number) {
+static nl_sim_shadow_page **find_slot(nl_sim_shadow_page **table, size_t capacity,
+                                      uintptr_t number) {
     uint64_t at = (uint64_t)number * UINT64_C(0x9e3779b97f4a7c15) >> 24;
     for (;; at++) {
         nl_sim_shadow_page **p = &table[at & (capacity - 1)];
@@ -24,7 +25,7 @@ static int grow_shadow(nl_sim_shadow *s) {
         return -1;
     for (size_t i = 0; i < s->capacity; i++) {
         if (s->pages[i])
-            *slot_of(table, capacity, s->pages[i]->number) = s->pages[i];
+            *find_slot(table, capacity, s->pages[i]->number) = s->pages[i];
     }
     nl_mem_free(s->pages);
     s->pages = table;
@@ -35,7 +36,7 @@ static int grow_shadow(nl_sim_shadow *s) {
 nl_sim_shadow_page *nl_sim_shadow_find_page(nl_sim_shadow *s, uintptr_t number, size_t cell_size) {
     if (s->count * 4 >= s->capacity * 3 && grow_shadow(s) < 0)
         return NULL;
-    nl_sim_shadow_page **slot = slot_of(s->pages, s->capacity, number);
+    nl_sim_shadow_page **slot = find_slot(s->pages, s->capacity, number);
     if (!*slot) {
         char *memory = nl_mem_zalloc(HEAD + NL_SIM_SHADOW_CELLS * cell_size, NULL);
         if (!memory)

@@ -54,7 +54,7 @@ static void report_shuffle(nl_sim_worker *w, unsigned thread, const char *what) 
     const nl_sim_thread *t = &w->thread[thread];
     nl_sim_finding f = {.kind = NL_CHECK_SYNC, .site = t->site};
     unsigned current = w->current;
-    if (nl_sim_findings_know(&w->job->check->findings, NL_CHECK_SYNC, NULL, t->site, 0, w->next))
+    if (nl_sim_findings_contain(&w->job->check->findings, NL_CHECK_SYNC, NULL, t->site, 0, w->next))
         return;
     snprintf(f.text, sizeof f.text, "%s", what);
     w->current = thread;
@@ -62,7 +62,7 @@ static void report_shuffle(nl_sim_worker *w, unsigned thread, const char *what) 
     w->current = current;
 }
 
-static void report_outside(nl_sim_worker *w, unsigned thread, unsigned source) {
+static void report_source_outside_mask(nl_sim_worker *w, unsigned thread, unsigned source) {
     const nl_sim_thread *t = &w->thread[thread];
     char text[200];
     int by_index = (t->argument & NL_SIM_SHUFFLE_XOR) == NL_SIM_SHUFFLE_INDEX;
@@ -73,7 +73,7 @@ static void report_outside(nl_sim_worker *w, unsigned thread, unsigned source) {
     report_shuffle(w, thread, text);
 }
 
-static void report_sum(nl_sim_worker *w, unsigned thread) {
+static void report_sum_of_unset_value(nl_sim_worker *w, unsigned thread) {
     char text[200];
     snprintf(text, sizeof text,
              "calls __shfl_down_sync with mask 0x%08x, and the value that it gets "
@@ -101,7 +101,7 @@ static void follow_shuffled_values(nl_sim_worker *w, unsigned first, const nl_si
         unsigned source = lanes[lane].argument % NL_SIM_LANES;
         int gets = (used | ~group->mask) >> source & 1;
         if (lane == lowest && (used & (1u << lane | 1u << source)))
-            report_sum(w, first + lane);
+            report_sum_of_unset_value(w, first + lane);
         doubts[lane].order = w->next + 1;
         doubts[lane].passed = lanes[lane].value;
         doubts[lane].distance = distance;
@@ -126,7 +126,7 @@ void nl_sim_shuffle_enter(nl_sim_worker *w) {
         memset(w->doubts, 0, sizeof *w->doubts);
 }
 
-void nl_sim_shuffle_finish(nl_sim_worker *w, unsigned thread) {
+void nl_sim_shuffle_forget_value(nl_sim_worker *w, unsigned thread) {
     if (!w->doubts || !w->doubts->of[thread].stored)
         return;
     doubt *d = &w->doubts->of[thread];
@@ -140,7 +140,7 @@ void nl_sim_shuffle_access(nl_sim_worker *w, uintptr_t address, size_t size, uns
     unsigned plain = kind & (NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_RANGE);
     if (d->marked != w->next + 1)
         return;
-    nl_sim_shuffle_finish(w, w->current);
+    nl_sim_shuffle_forget_value(w, w->current);
     if (plain == NL_SIM_ACCESS_WRITE && (size == 4 || size == 8) &&
         address - nl_sim_shadow.low < nl_sim_shadow.span &&
         nl_sim_shadow_valid_length(address, size) == size) {
@@ -149,7 +149,7 @@ void nl_sim_shuffle_access(nl_sim_worker *w, uintptr_t address, size_t size, uns
     }
 }
 
-void nl_sim_shuffle_mark(nl_sim_worker *w, unsigned warp, const nl_sim_group *group) {
+void nl_sim_shuffle_mark_values(nl_sim_worker *w, unsigned warp, const nl_sim_group *group) {
     unsigned first = warp * NL_SIM_LANES;
     nl_sim_thread *lanes = &w->thread[first];
     unsigned how = lanes[__builtin_ctz(group->arrived)].argument & NL_SIM_SHUFFLE_XOR;
@@ -174,7 +174,7 @@ void nl_sim_shuffle_check_sources(nl_sim_worker *w, unsigned warp, const nl_sim_
     const nl_sim_thread *lanes = &w->thread[first];
     unsigned how = lanes[__builtin_ctz(group->arrived)].argument & NL_SIM_SHUFFLE_XOR;
     FOR_LANES(lane, group->arrived)
-    nl_sim_shuffle_finish(w, first + lane);
+    nl_sim_shuffle_forget_value(w, first + lane);
     if (group->op != NL_SIM_WARP_SHFL || how == NL_SIM_SHUFFLE_UP || group->mask == UINT32_MAX ||
         !nl_sim_launch_check_is_on(w, NL_CHECK_SYNC))
         return;
@@ -186,6 +186,6 @@ void nl_sim_shuffle_check_sources(nl_sim_worker *w, unsigned warp, const nl_sim_
     FOR_LANES(lane, group->arrived) {
         unsigned source = lanes[lane].argument % NL_SIM_LANES;
         if (!(group->mask >> source & 1))
-            report_outside(w, first + lane, source);
+            report_source_outside_mask(w, first + lane, source);
     }
 }

@@ -15,11 +15,11 @@ void nl_sim_shuffle_enter(nl_sim_worker *w);
  * values, if the check `sync` is enabled. */
 void nl_sim_shuffle_check_sources(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
 /* Call after the exchange. */
-void nl_sim_shuffle_mark(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
+void nl_sim_shuffle_mark_values(nl_sim_worker *w, unsigned warp, const nl_sim_group *group);
 /* Checks whether a store writes the value of an undefined shuffle result; call this function before
  * the running thread accesses memory; `kind` is NL_SIM_ACCESS_... bits. */
 void nl_sim_shuffle_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind);
 /* Checks the thread's last store; call this function when the store is certainly in memory. */
-void nl_sim_shuffle_finish(nl_sim_worker *w, unsigned thread);
+void nl_sim_shuffle_forget_value(nl_sim_worker *w, unsigned thread);
 
 #endif

@@ -18,7 +18,7 @@ struct nl_sim_traffic {
     size_t size; /* bytes of each */
 };
 
-static uint64_t *map_bits(size_t size) {
+static uint64_t *map_bitmap(size_t size) {
     void *bits = nl_mem_must_fail() ? MAP_FAILED
                                     : mmap(NULL, size, PROT_READ | PROT_WRITE,
                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -30,8 +30,8 @@ nl_sim_traffic *nl_sim_traffic_create(void) {
     if (!t)
         return NULL;
     t->size = nl_sim_shadow.span / NL_SIM_TRAFFIC_SECTOR / 8 + 8;
-    t->loaded = map_bits(t->size);
-    t->stored = map_bits(t->size);
+    t->loaded = map_bitmap(t->size);
+    t->stored = map_bitmap(t->size);
     if (!t->loaded || !t->stored) {
         nl_sim_traffic_destroy(t);
         return NULL;
@@ -51,7 +51,8 @@ void nl_sim_traffic_destroy(nl_sim_traffic *t) {
 
 /* Sets the bits [first, last], except those that are set in `excluded` (or NULL); returns how many
  * bits were not set before. */
-static unsigned set_bits(uint64_t *bits, const uint64_t *excluded, size_t first, size_t last) {
+static unsigned set_and_count_bits(uint64_t *bits, const uint64_t *excluded, size_t first,
+                                   size_t last) {
     unsigned count = 0;
     for (size_t i = first / WORD; i <= last / WORD; i++) {
         unsigned low = i == first / WORD ? first % WORD : 0;
@@ -70,14 +71,14 @@ static unsigned mark_sectors(uint64_t *bits, const uint64_t *excluded, uintptr_t
     uintptr_t low = nl_sim_shadow.low;
     if (first - low >= nl_sim_shadow.span || last - low >= nl_sim_shadow.span)
         return 0;
-    return set_bits(bits, excluded, (first - low) / NL_SIM_TRAFFIC_SECTOR,
-                    (last - low) / NL_SIM_TRAFFIC_SECTOR);
+    return set_and_count_bits(bits, excluded, (first - low) / NL_SIM_TRAFFIC_SECTOR,
+                              (last - low) / NL_SIM_TRAFFIC_SECTOR);
 }
 
-unsigned nl_sim_traffic_load(nl_sim_traffic *t, uintptr_t first, uintptr_t last) {
+unsigned nl_sim_traffic_record_load(nl_sim_traffic *t, uintptr_t first, uintptr_t last) {
     return mark_sectors(t->loaded, t->stored, first, last);
 }
 
-unsigned nl_sim_traffic_store(nl_sim_traffic *t, uintptr_t first, uintptr_t last) {
+unsigned nl_sim_traffic_record_store(nl_sim_traffic *t, uintptr_t first, uintptr_t last) {
     return mark_sectors(t->stored, NULL, first, last);
 }

@@ -19,7 +19,7 @@ void nl_sim_traffic_destroy(nl_sim_traffic *traffic);
 /* Returns how many sectors of [first, last] (addresses) no earlier call has counted. Memory that is
  * not simulated is not counted. A load does not count sectors that the launch has stored, because
  * those sectors are in a cache. */
-unsigned nl_sim_traffic_load(nl_sim_traffic *traffic, uintptr_t first, uintptr_t last);
-unsigned nl_sim_traffic_store(nl_sim_traffic *traffic, uintptr_t first, uintptr_t last);
+unsigned nl_sim_traffic_record_load(nl_sim_traffic *traffic, uintptr_t first, uintptr_t last);
+unsigned nl_sim_traffic_record_store(nl_sim_traffic *traffic, uintptr_t first, uintptr_t last);
 
 #endif

@@ -81,7 +81,7 @@ int nl_sim_undo_is_complete(const nl_sim_undo *u) {
     return !u->is_incomplete;
 }
 
-void nl_sim_undo_keep(nl_sim_undo *u) {
+void nl_sim_undo_record_results(nl_sim_undo *u) {
     for (size_t i = 0; i < u->capacity; i++) {
         for (unsigned k = 0; u->words[i].address && k < GRANULE; k++) {
             if (u->words[i].written[k])
@@ -90,7 +90,7 @@ void nl_sim_undo_keep(nl_sim_undo *u) {
     }
 }
 
-static void write_back(const nl_sim_undo *u, int after) {
+static void write_recorded_bytes(const nl_sim_undo *u, int after) {
     for (size_t i = 0; i < u->capacity; i++) {
         const word *w = &u->words[i];
         for (unsigned k = 0; w->address && k < GRANULE; k++) {
@@ -101,9 +101,9 @@ static void write_back(const nl_sim_undo *u, int after) {
 }
 
 void nl_sim_undo_restore(nl_sim_undo *u) {
-    write_back(u, 0);
+    write_recorded_bytes(u, 0);
 }
 
-void nl_sim_undo_finish(nl_sim_undo *u) {
-    write_back(u, 1);
+void nl_sim_undo_restore_results(nl_sim_undo *u) {
+    write_recorded_bytes(u, 1);
 }

@@ -15,10 +15,10 @@ void nl_sim_undo_close(nl_sim_undo *undo);
 void nl_sim_undo_record(nl_sim_undo *undo, uintptr_t address, size_t size);
 int nl_sim_undo_is_complete(const nl_sim_undo *undo);
 /* Saves the results of the first launch; call this function after it. */
-void nl_sim_undo_keep(nl_sim_undo *undo);
+void nl_sim_undo_record_results(nl_sim_undo *undo);
 /* `restore` restores the memory contents before all launches; `finish` restores the results of the
  * first launch. */
 void nl_sim_undo_restore(nl_sim_undo *undo);
-void nl_sim_undo_finish(nl_sim_undo *undo);
+void nl_sim_undo_restore_results(nl_sim_undo *undo);
 
 #endif

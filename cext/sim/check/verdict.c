@@ -14,7 +14,7 @@ typedef struct entry {
 static nl_mutex lock = NL_MUTEX_INIT;
 static entry *entries;
 
-static entry *find_lock_held(uint64_t record, const char *kernel) {
+static entry *find_verdict_lock_held(uint64_t record, const char *kernel) {
     entry **at = &entries;
     for (; *at; at = &(*at)->next) {
         if ((*at)->verdict.record == record && strcmp((*at)->verdict.kernel, kernel) == 0)
@@ -33,7 +33,7 @@ void nl_sim_verdict_add(uint64_t record, const char *kernel, nl_verdict_kind kin
     char name[NL_VERDICT_KERNEL];
     snprintf(name, sizeof name, "%s", kernel);
     nl_mutex_lock(&lock);
-    entry *e = find_lock_held(record, name);
+    entry *e = find_verdict_lock_held(record, name);
     if (e) {
         e->verdict.launches++;
         e->verdict.schedules += schedules;

@@ -49,34 +49,34 @@ typedef struct nl_sim_visit {
     int is_reported;
 } nl_sim_visit;
 
-static inline unsigned nl_sim_mark_thread(nl_sim_mark m) {
+static inline unsigned nl_sim_mark_get_thread(nl_sim_mark m) {
     return m.who & NL_SIM_MARK_THREAD;
 }
 
 /* Returns whether both blocks are in one cluster, so that each can access the shared memory of the
  * other. */
-static inline int nl_sim_visit_share_cluster(const nl_sim_worker *w, uint32_t a, uint32_t b) {
+static inline int nl_sim_visit_are_in_cluster(const nl_sim_worker *w, uint32_t a, uint32_t b) {
     return w->cluster && nl_sim_cluster_is_shared(&w->job->launch, a, b);
 }
 
 /* Returns whether the marked access is an access to the shared memory of an earlier block at this
  * address. */
-static inline int nl_sim_visit_is_foreign(const nl_sim_visit *v, uint32_t block) {
+static inline int nl_sim_visit_is_earlier_block(const nl_sim_visit *v, uint32_t block) {
     return v->shared && block != v->mark.block &&
-           !nl_sim_visit_share_cluster(v->w, block, v->mark.block);
+           !nl_sim_visit_are_in_cluster(v->w, block, v->mark.block);
 }
 
 /* Returns whether the marked access happens before this access, or concerns other memory. */
-static inline int nl_sim_visit_follows(const nl_sim_visit *v, nl_sim_mark m) {
-    if (m.era != v->mark.era || nl_sim_visit_is_foreign(v, m.block))
+static inline int nl_sim_visit_is_after(const nl_sim_visit *v, nl_sim_mark m) {
+    if (m.era != v->mark.era || nl_sim_visit_is_earlier_block(v, m.block))
         return 1;
-    return nl_sim_happensbefore_before(v->order, v->thread, m.block, nl_sim_mark_thread(m), m.time,
-                                       !(m.who & NL_SIM_MARK_WRITE));
+    return nl_sim_happensbefore_before(v->order, v->thread, m.block, nl_sim_mark_get_thread(m),
+                                       m.time, !(m.who & NL_SIM_MARK_WRITE));
 }
 
 static inline int nl_sim_visit_is_same_warp(const nl_sim_visit *v, nl_sim_mark m) {
     return m.block == v->mark.block &&
-           nl_sim_mark_thread(m) / NL_SIM_LANES == v->thread / NL_SIM_LANES;
+           nl_sim_mark_get_thread(m) / NL_SIM_LANES == v->thread / NL_SIM_LANES;
 }
 
 /* Returns whether both accesses may be unordered without a conflict, because both are atomic or

@@ -24,7 +24,7 @@ static uintptr_t first_address(const nl_sim_request *q) {
     return q->address[__builtin_ctz(q->mask)];
 }
 
-static int can_widen(const nl_sim_request_site *s, unsigned bytes) {
+static int can_widen_site(const nl_sim_request_site *s, unsigned bytes) {
     return s->kind != NL_SIM_REQUEST_ATOMIC &&
            (s->space == NL_SIM_REQUEST_GLOBAL || s->space == NL_SIM_REQUEST_SHARED) &&
            s->size < bytes;
@@ -32,14 +32,15 @@ static int can_widen(const nl_sim_request_site *s, unsigned bytes) {
 
 /* Can this request be part of an access of `bytes` bytes? A lane of a consecutive request accesses
  * the bytes next to those of another lane, so that no wide access is aligned in both lanes. */
-static int is_candidate(const nl_sim_request *q, const nl_sim_request_site *sites, unsigned bytes) {
-    return !q->is_consecutive && can_widen(&sites[q->site], bytes);
+static int is_widening_candidate(const nl_sim_request *q, const nl_sim_request_site *sites,
+                                 unsigned bytes) {
+    return !q->is_consecutive && can_widen_site(&sites[q->site], bytes);
 }
 
-static int has_candidates(const nl_sim_request *requests, unsigned count,
-                          const nl_sim_request_site *sites) {
+static int has_widening_candidates(const nl_sim_request *requests, unsigned count,
+                                   const nl_sim_request_site *sites) {
     unsigned i = 0;
-    while (i < count && !is_candidate(&requests[i], sites, MAX_BYTES))
+    while (i < count && !is_widening_candidate(&requests[i], sites, MAX_BYTES))
         i++;
     return i < count;
 }
@@ -97,7 +98,7 @@ static int find_neighbour(const nl_sim_widen *w, const nl_sim_request *requests,
 
 /* Subtracts a request from the counters of its site, because the request is part of a wider
  * request. */
-static void uncount_request(const nl_sim_request *q, nl_sim_request_site *s, unsigned level) {
+static void subtract_request(const nl_sim_request *q, nl_sim_request_site *s, unsigned level) {
     uint64_t own[NL_PROFILE_COUNT] = {0};
     nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, own);
     for (unsigned i = 0; i < NL_PROFILE_COUNT; i++)
@@ -123,17 +124,17 @@ static void merge_request(nl_sim_widen *w, const nl_sim_request *requests,
     for (unsigned i = 0; i < parts; i++) {
         const nl_sim_request *part = &requests[found[i]];
         w->is_merged[found[i]] = 1;
-        uncount_request(part, &sites[part->site], level);
+        subtract_request(part, &sites[part->site], level);
     }
     nl_sim_request_count(q->address, q->mask, bytes, s->space, s->kind, s->widened[level]);
 }
 
-static void count_at(nl_sim_widen *w, const nl_sim_request *requests, unsigned count,
-                     nl_sim_request_site *sites, unsigned level) {
+static void count_at_level(nl_sim_widen *w, const nl_sim_request *requests, unsigned count,
+                           nl_sim_request_site *sites, unsigned level) {
     memset(w->is_merged, 0, count);
     for (unsigned bytes = NL_PROFILE_WIDTH(level); bytes > 1; bytes /= 2) {
         for (unsigned i = 0; i < count; i++) {
-            if (!w->is_merged[i] && is_candidate(&requests[i], sites, bytes))
+            if (!w->is_merged[i] && is_widening_candidate(&requests[i], sites, bytes))
                 merge_request(w, requests, sites, i, bytes, level);
         }
     }
@@ -142,16 +143,16 @@ static void count_at(nl_sim_widen *w, const nl_sim_request *requests, unsigned c
 void nl_sim_widen_count(nl_sim_widen *w, const nl_sim_request *requests, unsigned count,
                         nl_sim_request_site *sites) {
     size_t slots = MIN_SLOTS;
-    if (!has_candidates(requests, count, sites))
+    if (!has_widening_candidates(requests, count, sites))
         return;
     while (slots < 2 * (size_t)count)
         slots *= 2;
     memset(w->slots, 0, slots * sizeof *w->slots);
     w->last = slots - 1;
     for (unsigned i = 0; i < count; i++) {
-        if (is_candidate(&requests[i], sites, MAX_BYTES))
+        if (is_widening_candidate(&requests[i], sites, MAX_BYTES))
             insert_request(w, requests, i, sites);
     }
     for (unsigned level = 0; level < NL_PROFILE_WIDTHS; level++)
-        count_at(w, requests, count, sites, level);
+        count_at_level(w, requests, count, sites, level);
 }

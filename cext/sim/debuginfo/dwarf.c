@@ -126,7 +126,7 @@ static uint64_t read_form(nl_sim_reader *r, const unit *u, uint64_t form) {
     }
 }
 
-static void learn_abbreviations(unit *u) {
+static void read_abbreviations(unit *u) {
     nl_sim_reader r = u->abbreviations;
     memset(u->entries, 0, sizeof u->entries);
     for (uint64_t code; (code = nl_sim_dwarf_read_uleb(&r)) != 0;) {
@@ -143,7 +143,7 @@ static void learn_abbreviations(unit *u) {
 }
 
 /* Returns whether the address is in a list of ranges. */
-static int in_ranges(const unit *u, uint64_t offset, uint64_t address) {
+static int is_in_ranges(const unit *u, uint64_t offset, uint64_t address) {
     nl_sim_reader r = u->ranges;
     uint64_t base = u->base, none = u->address_size == 8 ? UINT64_MAX : UINT32_MAX;
     skip_bytes(&r, offset);
@@ -192,9 +192,9 @@ static void read_attributes(nl_sim_reader *r, const unit *u, nl_sim_reader *abbr
     }
 }
 
-static int has_address(const unit *u, const entry *e, uint64_t address) {
+static int contains_address(const unit *u, const entry *e, uint64_t address) {
     if (e->has_ranges)
-        return in_ranges(u, e->ranges, address);
+        return is_in_ranges(u, e->ranges, address);
     uint64_t size = e->high_is_size ? e->high : e->high - e->low;
     return e->high && address - e->low < size;
 }
@@ -216,7 +216,7 @@ static unsigned walk_entries(nl_sim_reader *r, unit *u, uint64_t address, nl_sim
         if (first) /* the unit itself */
             u->base = e.low;
         first = 0;
-        if (e.tag == INLINED && count < most && has_address(u, &e, address))
+        if (e.tag == INLINED && count < most && contains_address(u, &e, address))
             calls[count++] = e.call;
     }
     return count;
@@ -228,8 +228,8 @@ static nl_sim_reader read_section(const void *image, size_t size, const char *na
     return (nl_sim_reader){bytes, bytes + length};
 }
 
-unsigned nl_sim_dwarf_calls(const void *image, size_t size, uint64_t address, nl_sim_call *calls,
-                            unsigned most) {
+unsigned nl_sim_dwarf_inlined_calls(const void *image, size_t size, uint64_t address,
+                                    nl_sim_call *calls, unsigned most) {
     nl_sim_reader info = read_section(image, size, ".debug_info");
     nl_sim_reader abbreviations = read_section(image, size, ".debug_abbrev");
     unit u;
@@ -248,7 +248,7 @@ unsigned nl_sim_dwarf_calls(const void *image, size_t size, uint64_t address, nl
         u.address_size = (size_t)nl_sim_dwarf_read(&r, 1);
         if (u.version < 2 || u.version > 4 || u.address_size > 8)
             continue;
-        learn_abbreviations(&u);
+        read_abbreviations(&u);
         unsigned count = walk_entries(&r, &u, address, calls, most);
         if (count)
             return count;

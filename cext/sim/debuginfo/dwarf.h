@@ -25,7 +25,7 @@ typedef struct nl_sim_call {
 
 /* Writes to `calls` the inlined calls that contain the instruction at `address` (relative to the
  * image's base), outermost first. Returns their number; calls beyond `most` are omitted. */
-unsigned nl_sim_dwarf_calls(const void *image, size_t size, uint64_t address, nl_sim_call *calls,
-                            unsigned most);
+unsigned nl_sim_dwarf_inlined_calls(const void *image, size_t size, uint64_t address,
+                                    nl_sim_call *calls, unsigned most);
 
 #endif

@@ -61,7 +61,7 @@ static const Elf64_Shdr *find_symbols(const object *o) {
 }
 
 /* Returns whether the variable is in the body of a function with this name ("ns::saxpy<float>"). */
-static int is_local_to(const char *variable, const char *function) {
+static int is_local_to_function(const char *variable, const char *function) {
     char part[160];
     const char *end = function + strcspn(function, "<("), *begin = end;
     while (begin > function && begin[-1] != ':')
@@ -73,13 +73,13 @@ static int is_local_to(const char *variable, const char *function) {
     return at && (at[-1] < '0' || at[-1] > '9');
 }
 
-static int is_ours(const char *name) {
+static int is_numbalite_symbol(const char *name) {
     return strncmp(name, "nl_sim_", 7) == 0 || strstr(name, "numbalite_sim") != NULL;
 }
 
-static int is_local_to_others(const char *name, const char *const *others, size_t count) {
+static int is_local_to_other_functions(const char *name, const char *const *others, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        if (is_local_to(name, others[i]))
+        if (is_local_to_function(name, others[i]))
             return 1;
     }
     return 0;
@@ -103,8 +103,8 @@ size_t nl_sim_elf_shared_size(const void *bytes, size_t size, const char *kernel
             symbol.st_name >= strings->sh_size)
             continue;
         const char *name = o.bytes + strings->sh_offset + symbol.st_name;
-        if (is_ours(name) ||
-            (!is_local_to(name, kernel) && is_local_to_others(name, others, count)))
+        if (is_numbalite_symbol(name) || (!is_local_to_function(name, kernel) &&
+                                          is_local_to_other_functions(name, others, count)))
             continue;
         total += symbol.st_size;
     }
@@ -172,16 +172,16 @@ static int is_variable(const object *o, const Elf64_Sym *symbol, const Elf64_Shd
     *v = (nl_sim_elf_variable){.name = o->bytes + strings->sh_offset + symbol->st_name,
                                .address = symbol->st_value,
                                .size = symbol->st_size};
-    if (is_ours(v->name) || v->name[0] == '\0' || v->name[0] == '.')
+    if (is_numbalite_symbol(v->name) || v->name[0] == '\0' || v->name[0] == '.')
         return 0;
     if (home->sh_type != SHT_NOBITS && is_range_inside(o, home->sh_offset, home->sh_size))
         v->initial = (const unsigned char *)o->bytes + home->sh_offset + inside;
     return 1;
 }
 
-static void each_variable(const void *bytes, size_t size, int constants,
-                          void (*visit)(void *data, const nl_sim_elf_variable *variable),
-                          void *data) {
+static void visit_variables(const void *bytes, size_t size, int constants,
+                            void (*visit)(void *data, const nl_sim_elf_variable *variable),
+                            void *data) {
     object o;
     const Elf64_Shdr *symbols = open_object(&o, bytes, size) ? find_symbols(&o) : NULL;
     if (!symbols)
@@ -199,10 +199,10 @@ static void each_variable(const void *bytes, size_t size, int constants,
     }
 }
 
-void nl_sim_elf_each_variable(const void *bytes, size_t size,
-                              void (*visit)(void *data, const nl_sim_elf_variable *variable),
-                              void *data) {
-    each_variable(bytes, size, 0, visit, data);
+void nl_sim_elf_visit_variables(const void *bytes, size_t size,
+                                void (*visit)(void *data, const nl_sim_elf_variable *variable),
+                                void *data) {
+    visit_variables(bytes, size, 0, visit, data);
 }
 
 /* State of a search for the last variable that begins at or below an address. */
@@ -212,7 +212,7 @@ typedef struct nearest {
     int found;
 } nearest;
 
-static void keep_nearest(void *data, const nl_sim_elf_variable *v) {
+static void update_nearest_variable(void *data, const nl_sim_elf_variable *v) {
     nearest *n = data;
     if (v->address > n->address || n->address - v->address >= v->size + BEHIND ||
         (n->found && v->address < n->variable->address))
@@ -224,7 +224,7 @@ static void keep_nearest(void *data, const nl_sim_elf_variable *v) {
 int nl_sim_elf_variable_at(const void *bytes, size_t size, uintptr_t address,
                            nl_sim_elf_variable *variable) {
     nearest n = {.address = address, .variable = variable};
-    each_variable(bytes, size, 1, keep_nearest, &n);
+    visit_variables(bytes, size, 1, update_nearest_variable, &n);
     return n.found;
 }
 
@@ -246,6 +246,6 @@ static void match_variable(void *data, const nl_sim_elf_variable *v) {
 int nl_sim_elf_find_variable(const void *bytes, size_t size, const char *name, size_t variable_size,
                              uintptr_t *address) {
     wanted w = {name, variable_size, address, 0};
-    nl_sim_elf_each_variable(bytes, size, match_variable, &w);
+    nl_sim_elf_visit_variables(bytes, size, match_variable, &w);
     return w.found;
 }

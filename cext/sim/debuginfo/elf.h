@@ -30,9 +30,9 @@ typedef struct nl_sim_elf_variable {
     size_t size;
     const unsigned char *initial; /* initial value in the file; NULL: zero */
 } nl_sim_elf_variable;
-void nl_sim_elf_each_variable(const void *bytes, size_t size,
-                              void (*visit)(void *data, const nl_sim_elf_variable *variable),
-                              void *data);
+void nl_sim_elf_visit_variables(const void *bytes, size_t size,
+                                void (*visit)(void *data, const nl_sim_elf_variable *variable),
+                                void *data);
 /* Finds the variable with this name and size; returns 0 if no variable matches. */
 int nl_sim_elf_find_variable(const void *bytes, size_t size, const char *name, size_t variable_size,
                              uintptr_t *address);

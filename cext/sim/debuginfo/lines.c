@@ -62,7 +62,7 @@ static void read_header(nl_sim_reader *r, unsigned version, unit *u) {
     }
 }
 
-int nl_sim_lines_are_toolkits(const char *path) {
+int nl_sim_lines_is_toolkit_file(const char *path) {
     static const char *const parts[] = {
         "/prelude-",  "/cccl/",         "/cub/",         "/thrust/",  "/libcudacxx/", "/cuda/std/",
         "/nvidia/cu", "/cuda/include/", "/usr/include/", "/usr/lib/", "/cutlass/",    "/cute/"};
@@ -86,7 +86,7 @@ const char *nl_sim_lines_header(const char *path) {
     return path;
 }
 
-int nl_sim_lines_are_ours(const char *path) {
+int nl_sim_lines_is_numbalite_file(const char *path) {
     return strstr(path, "cuda_src") || strncmp(path, "numbalite/", 10) == 0;
 }
 
@@ -95,13 +95,13 @@ static int is_user_file(const unit *u, uint64_t file, uint64_t line) {
     if (!line || !file || file > u->file_count)
         return 0;
     const char *folder = u->files[file].folder, *name = u->files[file].name;
-    return strncmp(folder, "numbalite", 9) != 0 && !nl_sim_lines_are_ours(folder) &&
-           !nl_sim_lines_are_ours(name);
+    return strncmp(folder, "numbalite", 9) != 0 && !nl_sim_lines_is_numbalite_file(folder) &&
+           !nl_sim_lines_is_numbalite_file(name);
 }
 
 static int is_header(const unit *u, uint64_t file) {
-    return nl_sim_lines_are_toolkits(u->files[file].name) ||
-           (u->files[file].name[0] != '/' && nl_sim_lines_are_toolkits(u->files[file].folder));
+    return nl_sim_lines_is_toolkit_file(u->files[file].name) ||
+           (u->files[file].name[0] != '/' && nl_sim_lines_is_toolkit_file(u->files[file].folder));
 }
 
 /* The state of a search in one unit's line program. */
@@ -124,7 +124,7 @@ static int next_row(search *s, const unit *u, const row *r) {
     return 0;
 }
 
-static void begin_sequence(search *s, row *r) {
+static void begin_line_sequence(search *s, row *r) {
     *r = (row){.address = 0, .file = 1, .line = 1};
     s->any = 0;
     s->users = (row){0, 0, 0, 0};
@@ -143,7 +143,7 @@ enum {
 };
 
 /* Executes an extended opcode. Returns 1 if the search is over. */
-static int run_extended(nl_sim_reader *r, search *s, const unit *u, row *now) {
+static int execute_extended_opcode(nl_sim_reader *r, search *s, const unit *u, row *now) {
     uint64_t length = nl_sim_dwarf_read_uleb(r);
     if (!length || length > (uint64_t)(r->end - r->at))
         return 0;
@@ -152,7 +152,7 @@ static int run_extended(nl_sim_reader *r, search *s, const unit *u, row *now) {
     switch (nl_sim_dwarf_read(r, 1)) {
     case END_SEQUENCE:
         found = next_row(s, u, now);
-        begin_sequence(s, now);
+        begin_line_sequence(s, now);
         break;
     case SET_ADDRESS:
         now->address = nl_sim_dwarf_read(r, length - 1 <= 8 ? (size_t)length - 1 : 0);
@@ -164,7 +164,8 @@ static int run_extended(nl_sim_reader *r, search *s, const unit *u, row *now) {
     return found;
 }
 
-static int run_standard(nl_sim_reader *r, search *s, const unit *u, row *now, unsigned operation) {
+static int execute_standard_opcode(nl_sim_reader *r, search *s, const unit *u, row *now,
+                                   unsigned operation) {
     switch (operation) {
     case COPY:
         return next_row(s, u, now);
@@ -194,9 +195,9 @@ static int run_standard(nl_sim_reader *r, search *s, const unit *u, row *now, un
     return 0;
 }
 
-static int run_program(nl_sim_reader *r, search *s, const unit *u) {
+static int execute_line_program(nl_sim_reader *r, search *s, const unit *u) {
     row now;
-    begin_sequence(s, &now);
+    begin_line_sequence(s, &now);
     while (r->at < r->end) {
         unsigned operation = (unsigned)nl_sim_dwarf_read(r, 1);
         int found;
@@ -206,8 +207,8 @@ static int run_program(nl_sim_reader *r, search *s, const unit *u) {
             now.line += (uint64_t)(int64_t)(u->line_base + (int)(special % u->line_range));
             found = next_row(s, u, &now);
         } else {
-            found =
-                operation ? run_standard(r, s, u, &now, operation) : run_extended(r, s, u, &now);
+            found = operation ? execute_standard_opcode(r, s, u, &now, operation)
+                              : execute_extended_opcode(r, s, u, &now);
         }
         if (found)
             return 1;
@@ -234,7 +235,7 @@ static int search_unit(nl_sim_reader *r, uint64_t wanted, unit *u, row *found, r
     if (!u->line_range)
         return 0;
     search s = {.wanted = wanted};
-    if (!run_program(&program, &s, u))
+    if (!execute_line_program(&program, &s, u))
         return 0;
     *found = s.last;
     *before = s.users;
@@ -262,16 +263,16 @@ static const char *keep_file_name(const char *folder, const char *name) {
     return kept[i];
 }
 
-const char *nl_sim_lines_keep(const char *file) {
+const char *nl_sim_lines_keep_file_name(const char *file) {
     return keep_file_name("", file);
 }
 
 /* Chooses the innermost position (that of the row, or of an inlined call) that is not in a header
  * of numbalite. If that position is in a header of CUDA's toolkit, also finds the innermost call of
  * the header in the user's source (line 0 if there is none). */
-static int choose_position(const unit *u, const row *found, const row *before,
-                           const nl_sim_call *calls, unsigned count, nl_sim_call *place,
-                           nl_sim_call *call, int *exact) {
+static int choose_user_position(const unit *u, const row *found, const row *before,
+                                const nl_sim_call *calls, unsigned count, nl_sim_call *place,
+                                nl_sim_call *call, int *exact) {
     *exact = 1;
     *call = (nl_sim_call){0, 0, 0};
     *place = (nl_sim_call){found->file, found->line, found->column};
@@ -294,7 +295,7 @@ static int choose_position(const unit *u, const row *found, const row *before,
     return place->line != 0;
 }
 
-static nl_sim_site site_of(const unit *u, const nl_sim_call *place) {
+static nl_sim_site make_site(const unit *u, const nl_sim_call *place) {
     return (nl_sim_site){
         .file = keep_file_name(u->files[place->file].folder, u->files[place->file].name),
         .line = (int)place->line};
@@ -317,11 +318,12 @@ static int find_position(const nl_sim_object *image, const void *pc, nl_sim_site
     for (nl_sim_reader r = {section, section + length}; r.at < r.end;) {
         if (!search_unit(&r, wanted, &u, &found, &before))
             continue;
-        unsigned count = nl_sim_dwarf_calls(image->bytes, image->size, wanted, calls, MAX_CALLS);
-        if (!choose_position(&u, &found, &before, calls, count, &place, &caller, exact))
+        unsigned count =
+            nl_sim_dwarf_inlined_calls(image->bytes, image->size, wanted, calls, MAX_CALLS);
+        if (!choose_user_position(&u, &found, &before, calls, count, &place, &caller, exact))
             return 0;
-        *site = site_of(&u, &place);
-        *call = caller.line ? site_of(&u, &caller) : (nl_sim_site){.file = NULL};
+        *site = make_site(&u, &place);
+        *call = caller.line ? make_site(&u, &caller) : (nl_sim_site){.file = NULL};
         *column = (unsigned)place.column;
         return 1;
     }

@@ -25,15 +25,15 @@ int nl_sim_lines_find_near(const nl_sim_object *image, const void *pc, nl_sim_si
 int nl_sim_lines_find_column(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                              unsigned *column);
 /* Returns a copy of the file name that is never freed. */
-const char *nl_sim_lines_keep(const char *file);
+const char *nl_sim_lines_keep_file_name(const char *file);
 /* Returns whether the file is a header of CUDA's toolkit or of the system, or numbalite's copy of
  * such a header. */
-int nl_sim_lines_are_toolkits(const char *path);
+int nl_sim_lines_is_toolkit_file(const char *path);
 /* Returns a pointer into `path` to the header's name as in an #include, e.g.
  * "cub/block/block_load.cuh". */
 const char *nl_sim_lines_header(const char *path);
 /* Returns whether the file is a header of numbalite, or source text that numbalite generated around
  * the user's source. */
-int nl_sim_lines_are_ours(const char *path);
+int nl_sim_lines_is_numbalite_file(const char *path);
 
 #endif

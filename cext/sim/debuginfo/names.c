@@ -15,7 +15,7 @@ static const char *next_line(const char *at) {
 }
 
 /* Returns whether the column is listed in the rest of the table line. */
-static int has_column(const char *at, unsigned wanted) {
+static int line_has_column(const char *at, unsigned wanted) {
     while (*at == ' ') {
         char *after;
         if (strtoul(at, &after, 10) == wanted)
@@ -32,7 +32,7 @@ static int read_line(const char *at, unsigned line, unsigned column, nl_sim_name
     if (strtoul(at, &after, 10) != line ||
         sscanf(after, " %63s %u%n", name->text, &name->indices, &used) != 2)
         return 0;
-    return has_column(after + used, column);
+    return line_has_column(after + used, column);
 }
 
 int nl_sim_names_find(const nl_sim_object *image, nl_sim_site site, unsigned column,

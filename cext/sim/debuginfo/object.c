@@ -6,7 +6,7 @@
 
 #include <dlfcn.h>
 
-void nl_sim_object_locals(const nl_sim_object *object, uintptr_t *low, uintptr_t *high) {
+void nl_sim_object_find_locals(const nl_sim_object *object, uintptr_t *low, uintptr_t *high) {
     void *local = NULL;
 #ifdef __GLIBC__
     if (dlinfo(object->handle, RTLD_DI_TLS_DATA, &local) != 0)

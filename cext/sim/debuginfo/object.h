@@ -16,6 +16,6 @@ typedef struct nl_sim_object {
 
 /* Sets [*low, *high) to the address range of the calling thread's copy of the image's thread-local
  * variables, or to 0, 0 if the thread has no copy yet. */
-void nl_sim_object_locals(const nl_sim_object *object, uintptr_t *low, uintptr_t *high);
+void nl_sim_object_find_locals(const nl_sim_object *object, uintptr_t *low, uintptr_t *high);
 
 #endif

@@ -9,14 +9,14 @@
 static uint32_t initialised;
 
 CUresult nl_sim_call_initialise(void) {
-    if (nl_sim_context_forked())
+    if (nl_sim_context_is_forked())
         return CUDA_ERROR_NOT_INITIALIZED;
     nl_atomic_store32(&initialised, 1);
     return CUDA_SUCCESS;
 }
 
 CUresult nl_sim_call_state(void) {
-    return nl_atomic_load32_relaxed(&initialised) && !nl_sim_context_forked()
+    return nl_atomic_load32_relaxed(&initialised) && !nl_sim_context_is_forked()
                ? CUDA_SUCCESS
                : CUDA_ERROR_NOT_INITIALIZED;
 }
@@ -61,5 +61,6 @@ nl_sim_stream *nl_sim_call_stream(nl_sim_context *context, CUstream handle) {
         return context->legacy;
     if (handle == CU_STREAM_PER_THREAD)
         return per_thread_stream(context);
-    return nl_sim_handle_is(NL_SIM_HANDLE_STREAM, handle) ? (nl_sim_stream *)handle : NULL;
+    return nl_sim_handle_is_registered(NL_SIM_HANDLE_STREAM, handle) ? (nl_sim_stream *)handle
+                                                                     : NULL;
 }

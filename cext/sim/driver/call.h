@@ -25,11 +25,11 @@ static inline int nl_sim_call_enter(void) {
     nl_sim_context *context = nl_sim_context_current();
     if (!context)
         return NL_SIM_NOWHERE;
-    return nl_sim_inflight_enter(context->device) ? context->device : NL_SIM_REFUSED;
+    return nl_sim_inflight_begin_call(context->device) ? context->device : NL_SIM_REFUSED;
 }
 static inline void nl_sim_call_leave(const int *device) {
     if (*device >= 0)
-        nl_sim_inflight_leave(*device);
+        nl_sim_inflight_end_call(*device);
 }
 
 /* This macro must be the first statement of every driver call. It clears the calling thread's last
@@ -70,7 +70,7 @@ static inline void nl_sim_call_leave(const int *device) {
  * error if a capture forbids the work. */
 #define NL_SIM_STREAM(stream, context, handle) \
     NL_SIM_ANY_STREAM(stream, context, handle); \
-    NL_SIM_CHECK(nl_sim_capture_admit(stream))
+    NL_SIM_CHECK(nl_sim_capture_admit_operation(stream))
 
 #define NL_SIM_REQUIRE(condition) \
     do { \

@@ -124,7 +124,7 @@ static CUresult sim_ProfilerStop(void) {
     return CUDA_SUCCESS;
 }
 
-static int take_fault(nl_fault *fault) {
+static int pop_last_fault(nl_fault *fault) {
     uint64_t id;
     if (!nl_sim_lasterror_pop_fault(fault, &id))
         return 0;
@@ -158,18 +158,18 @@ int nl_sim_calls_fill(nl_driver *table, int device_count, nl_error *err) {
     nl_sim_calls_graph_fill(table);
     nl_sim_calls_texture_fill(table);
     table->kind = "sim";
-    table->TakeFault = take_fault;
+    table->TakeFault = pop_last_fault;
     table->SetChecks = nl_sim_check_set;
     table->SetProcessChecks = nl_sim_check_set_process;
-    table->Checks = nl_sim_check_mask;
+    table->Checks = nl_sim_check_mask_of_thread;
     table->TakeVerdict = nl_sim_verdict_pop;
     table->OpenProfile = nl_sim_profile_open;
-    table->TakeProfile = nl_sim_profile_pop;
+    table->TakeProfile = nl_sim_profile_take;
     table->CloseProfile = nl_sim_profile_close;
     table->SetCaller = nl_sim_streamclock_set_caller;
-    table->StreamNumber = nl_sim_streamclock_number;
-    table->HostKnows = nl_sim_streamclock_host_knows;
-    table->RunLastBlocks = nl_sim_grid_run_last;
+    table->StreamNumber = nl_sim_streamclock_stream_number;
+    table->HostKnows = nl_sim_streamclock_order_host;
+    table->RunLastBlocks = nl_sim_grid_run_only_last_blocks;
     table->Progress = nl_sim_progress_read;
     table->FillCublas = nl_sim_cublas_fill;
     table->watches_freed = table->ends_waits = 1;

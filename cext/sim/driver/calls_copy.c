@@ -35,7 +35,8 @@ typedef struct copy_op {
  * padding between the fields of a struct. */
 enum { MIN_UNWRITTEN = 8 };
 
-static void check_row(nl_sim_stream *stream, const void *from, size_t size, size_t before) {
+static void check_unwritten_row(nl_sim_stream *stream, const void *from, size_t size,
+                                size_t before) {
     nl_fault fault;
     size_t count, least = size < MIN_UNWRITTEN ? size : MIN_UNWRITTEN;
     size_t first = nl_sim_shadow_find_unwritten((uintptr_t)from, size, least, &count);
@@ -49,12 +50,12 @@ static void check_row(nl_sim_stream *stream, const void *from, size_t size, size
                     "a copy to the host reads device memory which nothing has written: "
                     "%zu bytes, from byte %zu of the copied memory on",
                     count, before + first);
-    nl_sim_stream_fail(stream, CUDA_ERROR_LAUNCH_FAILED, &fault);
+    nl_sim_stream_set_failed(stream, CUDA_ERROR_LAUNCH_FAILED, &fault);
 }
 
 /* Marks the copy as watched if the stream check is enabled. */
 static void watch_copy(nl_sim_op *op) {
-    if ((nl_sim_check_mask() & NL_CHECK_STREAM) && nl_sim_streamclock_open() == 0)
+    if ((nl_sim_check_mask_of_thread() & NL_CHECK_STREAM) && nl_sim_streamclock_open() == 0)
         op->flags |= NL_SIM_OP_WATCHED;
 }
 
@@ -63,7 +64,8 @@ static void check_overlap(nl_sim_op *op, nl_sim_stream *stream, const char *noun
     nl_fault fault;
     nl_sim_overlap_clash clash;
     nl_sim_memory_info info = {.address = 0};
-    if (!op->overlap || !nl_sim_overlap_touch(op->overlap, address, size, writes, 0, &clash))
+    if (!op->overlap ||
+        !nl_sim_overlap_record_access(op->overlap, address, size, writes, 0, &clash))
         return;
     (void)nl_sim_memory_find(clash.address, &info);
     nl_fault_init(&fault, NL_CHECK_STREAM, NL_FAULT_HEAD_NONE, "");
@@ -71,10 +73,10 @@ static void check_overlap(nl_sim_op *op, nl_sim_stream *stream, const char *noun
     fault.address = clash.address;
     fault.size = size;
     nl_fault_format(&fault, "%s %s %s byte %zu of device memory of %zu bytes, and %s %s it%s", noun,
-                    nl_sim_overlap_stream(op->overlap), fault.at.access,
+                    nl_sim_overlap_stream_name(op->overlap), fault.at.access,
                     (size_t)(clash.address - info.address), info.size, clash.who, clash.verb,
                     nl_sim_overlap_remedy);
-    nl_sim_stream_fail(stream, CUDA_ERROR_LAUNCH_FAILED, &fault);
+    nl_sim_stream_set_failed(stream, CUDA_ERROR_LAUNCH_FAILED, &fault);
 }
 
 static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
@@ -86,8 +88,8 @@ static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
             const char *from =
                 (const char *)box->srcHost + (z * box->srcHeight + y) * box->srcPitch;
             if (reads)
-                check_row(stream, from, box->WidthInBytes,
-                          (z * box->Height + y) * box->WidthInBytes);
+                check_unwritten_row(stream, from, box->WidthInBytes,
+                                    (z * box->Height + y) * box->WidthInBytes);
             check_overlap(op, stream, "a copy", (uintptr_t)from, box->WidthInBytes, 0);
             check_overlap(op, stream, "a copy", (uintptr_t)to, box->WidthInBytes, 1);
             memmove(to, from, box->WidthInBytes);
@@ -97,25 +99,25 @@ static void run_copy(nl_sim_op *op, nl_sim_stream *stream) {
     }
 }
 
-static nl_sim_op *copy_copy(const nl_sim_op *op) {
+static nl_sim_op *clone_copy_op(const nl_sim_op *op) {
     /* only for copies outside of captures: copies in a capture have no staged data */
     return nl_sim_op_copy(op, sizeof(copy_op));
 }
 
 /* If the calling thread has enabled the check for unwritten memory, enables it for this copy to the
  * host. Returns `c`, which may be NULL. */
-static copy_op *to_host(copy_op *c) {
+static copy_op *enable_host_check(copy_op *c) {
     if (c)
-        c->reads = (nl_sim_check_wanted()->mask & NL_CHECK_UNWRITTEN) != 0;
+        c->reads = (nl_sim_check_of_thread()->mask & NL_CHECK_UNWRITTEN) != 0;
     return c;
 }
 
-static copy_op *make_copy(void *to, const void *from, size_t size, size_t staged) {
+static copy_op *new_copy_op(void *to, const void *from, size_t size, size_t staged) {
     copy_op *c = calloc(1, sizeof *c + staged);
     if (!c)
         return NULL;
     c->op.run = run_copy;
-    c->op.copy = copy_copy;
+    c->op.copy = clone_copy_op;
     watch_copy(&c->op);
     c->box.dstHost = to;
     c->box.srcHost = from;
@@ -132,7 +134,7 @@ static int is_device(CUdeviceptr address, size_t size) {
     return nl_sim_memory_covers((uintptr_t)address, size);
 }
 
-static int is_target(CUdeviceptr address, size_t size) {
+static int can_write_target(CUdeviceptr address, size_t size) {
     return nl_sim_memory_covers_target((uintptr_t)address, size);
 }
 
@@ -141,46 +143,48 @@ static CUresult run_copy_now(nl_sim_stream *stream, copy_op *copy) {
     if (!copy)
         return CUDA_ERROR_OUT_OF_MEMORY;
     nl_sim_stream_issue_and_wait(stream, &copy->op);
-    nl_sim_ops_flush();
+    nl_sim_ops_flush_output();
     return nl_sim_stream_report_fault(stream->context, stream);
 }
 
-static CUresult queue_copy(nl_sim_stream *stream, copy_op *copy) {
+static CUresult issue_copy(nl_sim_stream *stream, copy_op *copy) {
     if (!copy)
         return CUDA_ERROR_OUT_OF_MEMORY;
     nl_sim_stream_issue(stream, &copy->op);
     return CUDA_SUCCESS;
 }
 
-static void *pointer_to(CUdeviceptr address) {
+static void *pointer_from_address(CUdeviceptr address) {
     return (void *)(uintptr_t)address;
 }
 
 static CUresult sim_MemcpyHtoD(CUdeviceptr to, const void *from, size_t size) {
     NL_SIM_BEGIN_IN(context);
-    NL_SIM_CHECK(nl_sim_capture_admit(context->legacy));
+    NL_SIM_CHECK(nl_sim_capture_admit_operation(context->legacy));
     if (!size)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(from && is_target(to, size));
-    return run_copy_now(context->legacy, make_copy(pointer_to(to), from, size, 0));
+    NL_SIM_REQUIRE(from && can_write_target(to, size));
+    return run_copy_now(context->legacy, new_copy_op(pointer_from_address(to), from, size, 0));
 }
 
 static CUresult sim_MemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
     NL_SIM_BEGIN_IN(context);
-    NL_SIM_CHECK(nl_sim_capture_admit(context->legacy));
+    NL_SIM_CHECK(nl_sim_capture_admit_operation(context->legacy));
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(to && is_device(from, size));
-    return run_copy_now(context->legacy, to_host(make_copy(to, pointer_to(from), size, 0)));
+    return run_copy_now(context->legacy,
+                        enable_host_check(new_copy_op(to, pointer_from_address(from), size, 0)));
 }
 
 static CUresult sim_MemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t size) {
     NL_SIM_BEGIN_IN(context);
-    NL_SIM_CHECK(nl_sim_capture_admit(context->legacy));
+    NL_SIM_CHECK(nl_sim_capture_admit_operation(context->legacy));
     if (!size)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(is_target(to, size) && is_device(from, size));
-    return queue_copy(context->legacy, make_copy(pointer_to(to), pointer_to(from), size, 0));
+    NL_SIM_REQUIRE(can_write_target(to, size) && is_device(from, size));
+    return issue_copy(context->legacy,
+                      new_copy_op(pointer_from_address(to), pointer_from_address(from), size, 0));
 }
 
 static CUresult sim_MemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
@@ -189,11 +193,12 @@ static CUresult sim_MemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t siz
     NL_SIM_STREAM(stream, context, handle);
     if (!size)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(from && is_target(to, size));
-    int pinned = nl_sim_memory_is_pinned(from) || nl_sim_capture_has(stream);
-    copy_op *copy = make_copy(pointer_to(to), from, size, !pinned && size <= STAGED ? size : 0);
+    NL_SIM_REQUIRE(from && can_write_target(to, size));
+    int pinned = nl_sim_memory_is_pinned(from) || nl_sim_capture_has_stream(stream);
+    copy_op *copy =
+        new_copy_op(pointer_from_address(to), from, size, !pinned && size <= STAGED ? size : 0);
     if (pinned || size <= STAGED)
-        return queue_copy(stream, copy);
+        return issue_copy(stream, copy);
     if (!copy)
         return CUDA_ERROR_OUT_OF_MEMORY;
     nl_sim_stream_issue_and_wait(stream, &copy->op);
@@ -206,9 +211,9 @@ static CUresult sim_MemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUs
     if (!size)
         return CUDA_SUCCESS;
     NL_SIM_REQUIRE(to && is_device(from, size));
-    copy_op *copy = to_host(make_copy(to, pointer_to(from), size, 0));
-    int later = nl_sim_memory_is_pinned(to) || nl_sim_capture_has(stream);
-    return later ? queue_copy(stream, copy) : run_copy_now(stream, copy);
+    copy_op *copy = enable_host_check(new_copy_op(to, pointer_from_address(from), size, 0));
+    int later = nl_sim_memory_is_pinned(to) || nl_sim_capture_has_stream(stream);
+    return later ? issue_copy(stream, copy) : run_copy_now(stream, copy);
 }
 
 static CUresult sim_MemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t size,
@@ -217,20 +222,22 @@ static CUresult sim_MemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t siz
     NL_SIM_STREAM(stream, context, handle);
     if (!size)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(is_target(to, size) && is_device(from, size));
-    return queue_copy(stream, make_copy(pointer_to(to), pointer_to(from), size, 0));
+    NL_SIM_REQUIRE(can_write_target(to, size) && is_device(from, size));
+    return issue_copy(stream,
+                      new_copy_op(pointer_from_address(to), pointer_from_address(from), size, 0));
 }
 
 static CUresult sim_MemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                                     CUcontext from_context, size_t size, CUstream handle) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_STREAM(stream, context, handle);
-    if (!nl_sim_context_is(to_context) || !nl_sim_context_is(from_context))
+    if (!nl_sim_context_is_handle(to_context) || !nl_sim_context_is_handle(from_context))
         return CUDA_ERROR_INVALID_CONTEXT;
     if (!size)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(is_target(to, size) && is_device(from, size));
-    return queue_copy(stream, make_copy(pointer_to(to), pointer_to(from), size, 0));
+    NL_SIM_REQUIRE(can_write_target(to, size) && is_device(from, size));
+    return issue_copy(stream,
+                      new_copy_op(pointer_from_address(to), pointer_from_address(from), size, 0));
 }
 
 /* One side of a 3-D copy. */
@@ -248,7 +255,7 @@ static CUresult resolve_address(const CUDA_MEMCPY3D *box, side *s, int is_to, ui
     int host = s->type == CU_MEMORYTYPE_HOST;
     if (s->type == CU_MEMORYTYPE_ARRAY) {
         nl_sim_array *array = (nl_sim_array *)s->array;
-        if (!nl_sim_handle_is(NL_SIM_HANDLE_ARRAY, array))
+        if (!nl_sim_handle_is_registered(NL_SIM_HANDLE_ARRAY, array))
             return CUDA_ERROR_INVALID_HANDLE;
         s->device = (CUdeviceptr)(uintptr_t)array->data;
         s->pitch = array->pitch;
@@ -268,7 +275,7 @@ static CUresult resolve_address(const CUDA_MEMCPY3D *box, side *s, int is_to, ui
     *address = (host ? (uintptr_t)s->host : (uintptr_t)s->device) + first;
     NL_SIM_REQUIRE(*address > first);
     int is_device_memory =
-        is_to ? is_target(*address, last - first) : is_device(*address, last - first);
+        is_to ? can_write_target(*address, last - first) : is_device(*address, last - first);
     NL_SIM_REQUIRE(host || is_device_memory);
     if (!is_device_memory)
         *pageable = 1;
@@ -294,23 +301,23 @@ static CUresult sim_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream handle) {
         status = resolve_address(box, &target, 1, &to, &to_pageable);
     if (status != CUDA_SUCCESS)
         return status;
-    copy_op *copy = make_copy((void *)to, (const void *)from, box->WidthInBytes, 0);
+    copy_op *copy = new_copy_op((void *)to, (const void *)from, box->WidthInBytes, 0);
     if (!copy)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (target.type == CU_MEMORYTYPE_HOST)
-        copy = to_host(copy);
+        copy = enable_host_check(copy);
     copy->box.Height = box->Height;
     copy->box.Depth = box->Depth;
     copy->box.srcPitch = source.pitch;
     copy->box.srcHeight = source.height;
     copy->box.dstPitch = target.pitch;
     copy->box.dstHeight = target.height;
-    if (nl_sim_capture_has(stream))
-        return queue_copy(stream, copy);
+    if (nl_sim_capture_has_stream(stream))
+        return issue_copy(stream, copy);
     if (to_pageable)
         return run_copy_now(stream, copy);
     if (!from_pageable)
-        return queue_copy(stream, copy);
+        return issue_copy(stream, copy);
     nl_sim_stream_issue_and_wait(stream, &copy->op);
     return CUDA_SUCCESS;
 }
@@ -324,7 +331,7 @@ typedef struct set_op {
     unsigned value, width;
 } set_op;
 
-static void run_set(nl_sim_op *op, nl_sim_stream *stream) {
+static void run_fill(nl_sim_op *op, nl_sim_stream *stream) {
     const set_op *s = (set_op *)op;
     check_overlap(op, stream, "a fill", (uintptr_t)s->to, s->count * s->width, 1);
     if (nl_sim_shadow_is_recorded())
@@ -340,7 +347,7 @@ static void run_set(nl_sim_op *op, nl_sim_stream *stream) {
     }
 }
 
-static nl_sim_op *copy_set(const nl_sim_op *op) {
+static nl_sim_op *clone_fill_op(const nl_sim_op *op) {
     return nl_sim_op_copy(op, sizeof(set_op));
 }
 
@@ -350,14 +357,15 @@ static CUresult set_memory(CUdeviceptr to, unsigned value, unsigned width, size_
     NL_SIM_STREAM(stream, context, handle);
     if (!count)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(to % width == 0 && count <= SIZE_MAX / width && is_target(to, count * width));
+    NL_SIM_REQUIRE(to % width == 0 && count <= SIZE_MAX / width &&
+                   can_write_target(to, count * width));
     set_op *s = calloc(1, sizeof *s);
     if (!s)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    s->op.run = run_set;
-    s->op.copy = copy_set;
+    s->op.run = run_fill;
+    s->op.copy = clone_fill_op;
     watch_copy(&s->op);
-    s->to = pointer_to(to);
+    s->to = pointer_from_address(to);
     s->count = count;
     s->value = value;
     s->width = width;

@@ -57,7 +57,7 @@ static CUresult sim_DeviceTotalMem(size_t *bytes, CUdevice device) {
     NL_SIM_BEGIN();
     NL_SIM_REQUIRE(bytes);
     REQUIRE_DEVICE(device);
-    *bytes = nl_sim_memory_total();
+    *bytes = nl_sim_memory_total_size();
     return CUDA_SUCCESS;
 }
 
@@ -213,7 +213,7 @@ static CUresult sim_DevicePrimaryCtxReset(CUdevice device) {
     NL_SIM_CHECK(nl_sim_call_state());
     REQUIRE_DEVICE(device);
     nl_sim_primary_reset(nl_sim_context_at(device));
-    nl_sim_ops_flush();
+    nl_sim_ops_flush_output();
     return CUDA_SUCCESS;
 }
 
@@ -235,7 +235,7 @@ static CUresult sim_CtxGetCurrent(CUcontext *context) {
 
 static CUresult sim_CtxSetCurrent(CUcontext context) {
     NL_SIM_BEGIN();
-    if (context && !nl_sim_context_is(context))
+    if (context && !nl_sim_context_is_handle(context))
         return CUDA_ERROR_INVALID_CONTEXT;
     nl_sim_context_set_current((nl_sim_context *)context);
     return CUDA_SUCCESS;
@@ -245,7 +245,7 @@ static CUresult sim_CtxSynchronize(void) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_CHECK(nl_sim_capture_refuse_context(context));
     nl_sim_stream_wait_context(context);
-    nl_sim_ops_flush();
+    nl_sim_ops_flush_output();
     return nl_sim_stream_report_fault(context, NULL);
 }
 
@@ -253,7 +253,7 @@ static CUresult sim_CtxEnablePeerAccess(CUcontext peer, unsigned flags) {
     static uint64_t enabled[NL_SIM_MAX_DEVICES];
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(flags == 0);
-    if (!nl_sim_context_is(peer) || (nl_sim_context *)peer == context)
+    if (!nl_sim_context_is_handle(peer) || (nl_sim_context *)peer == context)
         return CUDA_ERROR_INVALID_CONTEXT;
     uint64_t bit = UINT64_C(1) << ((nl_sim_context *)peer)->device;
     uint64_t before = nl_atomic_or(&enabled[context->device], bit);

@@ -63,7 +63,7 @@ static CUresult sim_GraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph,
                                               unsigned long long flags) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(out && flags == 0);
-    if (!nl_sim_handle_is(NL_SIM_HANDLE_GRAPH, graph))
+    if (!nl_sim_handle_is_registered(NL_SIM_HANDLE_GRAPH, graph))
         return CUDA_ERROR_INVALID_HANDLE;
     nl_sim_exec *exec = NULL;
     CUresult status = nl_sim_exec_create((nl_sim_graph *)graph, &exec);
@@ -81,13 +81,14 @@ static CUresult sim_GraphUpload(CUgraphExec exec, CUstream handle) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_STREAM(stream, context, handle);
     (void)stream;
-    return nl_sim_handle_is(NL_SIM_HANDLE_EXEC, exec) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return nl_sim_handle_is_registered(NL_SIM_HANDLE_EXEC, exec) ? CUDA_SUCCESS
+                                                                 : CUDA_ERROR_INVALID_HANDLE;
 }
 
 static CUresult sim_GraphLaunch(CUgraphExec exec, CUstream handle) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_STREAM(stream, context, handle);
-    if (!nl_sim_handle_is(NL_SIM_HANDLE_EXEC, exec))
+    if (!nl_sim_handle_is_registered(NL_SIM_HANDLE_EXEC, exec))
         return CUDA_ERROR_INVALID_HANDLE;
     return nl_sim_exec_launch((nl_sim_exec *)exec, stream);
 }

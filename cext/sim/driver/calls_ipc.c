@@ -50,7 +50,7 @@ static CUresult sim_IpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
     NL_SIM_REQUIRE(handle && nl_sim_memory_find((uintptr_t)pointer, &info));
     NL_SIM_REQUIRE(info.kind == NL_SIM_MEMORY_DEVICE);
     nl_sim_stream_wait_context(nl_sim_context_at(info.device));
-    CUresult status = nl_sim_memory_share(info.address, &file);
+    CUresult status = nl_sim_memory_share_allocation(info.address, &file);
     if (status != CUDA_SUCCESS)
         return status;
     if (fstat(file.fd, &facts) != 0)
@@ -67,7 +67,7 @@ static CUresult sim_IpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
     return CUDA_SUCCESS;
 }
 
-static int matches_file(int fd, const sim_handle *own) {
+static int is_exported_file(int fd, const sim_handle *own) {
     struct stat facts;
     return fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_ino == own->inode &&
            (uint64_t)facts.st_size == own->span && own->lead <= own->span &&
@@ -89,7 +89,7 @@ static int open_exported(const sim_handle *own) {
     int place = open(path, O_PATH | O_CLOEXEC), fd = -1;
     if (place < 0)
         return -1;
-    if (matches_file(place, own)) {
+    if (is_exported_file(place, own)) {
         snprintf(path, sizeof path, "/proc/self/fd/%d", place);
         fd = open(path, O_RDWR | O_CLOEXEC);
     }

@@ -46,7 +46,7 @@ typedef struct launch_op {
 } launch_op;
 
 /* Adds the source line of the launch to a fault that has no line in the kernel. */
-static void add_launch(nl_fault *fault, const launch_op *l) {
+static void add_launch_line(nl_fault *fault, const launch_op *l) {
     if (!fault->at.file[0])
         snprintf(fault->launch, sizeof fault->launch, "%s", l->caller);
 }
@@ -65,11 +65,11 @@ static unsigned parameter_of(const launch_op *l, size_t word) {
 
 /* Reports that a kernel has written past the bounds of an allocation whose address is in its
  * arguments. */
-static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
+static void check_guard_bytes(const launch_op *l, nl_sim_stream *stream) {
     char damage[NL_SIM_MEMORY_TEXT], parameter[48] = "";
     nl_fault fault;
     size_t word;
-    if (!nl_sim_memory_check(l->arguments, l->words, damage, &word))
+    if (!nl_sim_memory_check_guards(l->arguments, l->words, damage, &word))
         return;
     int checked = (l->checks.mask & NL_CHECK_MEMORY) != 0;
     unsigned number = parameter_of(l, word);
@@ -80,8 +80,8 @@ static void check_arrays(const launch_op *l, nl_sim_stream *stream) {
     nl_fault_format(
         &fault, "%s%s%s", damage, parameter,
         checked ? "" : "; run it under `with cuda.checks():` to see the thread and the line");
-    add_launch(&fault, l);
-    nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
+    add_launch_line(&fault, l);
+    nl_sim_stream_set_failed(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
 }
 
 /* Runs the grid of a launch. `function` is NULL if the kernel was launched by a kernel. On failure,
@@ -95,7 +95,7 @@ static CUresult run_grid(const launch_op *l, nl_sim_job *job, const nl_sim_funct
         return nl_sim_grid_run(job);
     return nl_sim_checked_run(
         &(nl_sim_checked){.checks = &l->checks,
-                          .image = nl_sim_module_object(module),
+                          .image = nl_sim_module_get_object(module),
                           .parameters = function ? nl_sim_module_parameters(function) : NULL,
                           .traps_reals = nl_sim_module_traps_reals(module),
                           .stream = stream},
@@ -104,9 +104,9 @@ static CUresult run_grid(const launch_op *l, nl_sim_job *job, const nl_sim_funct
 
 /* Runs the launch `c`, which was made by a kernel. A fault is stored in l->job, the job of the
  * host's launch. */
-static CUresult run_child(launch_op *l, nl_sim_child *c, nl_sim_child **pending,
-                          nl_sim_stream *stream) {
-    nl_sim_function *f = nl_sim_module_function_of(l->function->module, &c->kernel);
+static CUresult run_child_launch(launch_op *l, nl_sim_child *c, nl_sim_child **pending,
+                                 nl_sim_stream *stream) {
+    nl_sim_function *f = nl_sim_module_find_function(l->function->module, &c->kernel);
     nl_sim_job *job = calloc(1, sizeof *job);
     if (!job) {
         nl_fault_init(&l->job.fault, 0, NL_FAULT_HEAD_KERNEL, c->kernel.name);
@@ -121,10 +121,10 @@ static CUresult run_child(launch_op *l, nl_sim_child *c, nl_sim_child **pending,
     job->overlap = l->job.overlap;
     job->depth = c->depth;
     nl_sim_job_open(job);
-    nl_sim_stream_set_job(stream, job);
+    nl_sim_stream_set_running_job(stream, job);
     CUresult status = run_grid(l, job, f, stream);
-    nl_sim_stream_set_job(stream, NULL);
-    nl_sim_nested_collect(job, pending);
+    nl_sim_stream_set_running_job(stream, NULL);
+    nl_sim_nested_take_pending(job, pending);
     if (status != CUDA_SUCCESS) {
         l->job.fault = job->fault;
         size_t length = strlen(l->job.fault.what);
@@ -137,7 +137,7 @@ static CUresult run_child(launch_op *l, nl_sim_child *c, nl_sim_child **pending,
 }
 
 /* Applies the time limit to kernels that launch each other forever. */
-static CUresult check_limit(launch_op *l, const nl_sim_child *c) {
+static CUresult check_time_limit(launch_op *l, const nl_sim_child *c) {
     uint64_t limit = l->checks.mask & NL_CHECK_HANG ? l->checks.limit_ms : 0;
     if (!limit || nl_clock_ns() - l->job.started < limit * 1000000)
         return CUDA_SUCCESS;
@@ -152,14 +152,14 @@ static CUresult check_limit(launch_op *l, const nl_sim_child *c) {
 
 /* Runs all launches that the kernels of a grid have made, and recursively the launches of these
  * launches. When they have ended, the grid is complete. */
-static CUresult run_children(launch_op *l, CUresult status, nl_sim_stream *stream) {
+static CUresult run_child_launches(launch_op *l, CUresult status, nl_sim_stream *stream) {
     nl_sim_child *pending = NULL, *c;
-    nl_sim_nested_collect(&l->job, &pending);
+    nl_sim_nested_take_pending(&l->job, &pending);
     while ((c = nl_sim_nested_pop(&pending))) {
         if (status == CUDA_SUCCESS)
-            status = check_limit(l, c);
+            status = check_time_limit(l, c);
         if (status == CUDA_SUCCESS)
-            status = run_child(l, c, &pending, stream);
+            status = run_child_launch(l, c, &pending, stream);
         free(c);
     }
     return status;
@@ -169,25 +169,25 @@ static void run_launch(nl_sim_op *op, nl_sim_stream *stream) {
     launch_op *l = (launch_op *)op;
     nl_sim_job_open(&l->job);
     l->job.overlap = op->overlap;
-    nl_sim_stream_set_job(stream, &l->job);
+    nl_sim_stream_set_running_job(stream, &l->job);
     if (!(l->checks.mask & NL_CHECK_ACCESSES)) {
-        nl_sim_memory_written();
-        nl_sim_heap_written();
+        nl_sim_memory_mark_all_written();
+        nl_sim_heap_mark_all_written();
     }
     nl_sim_variables *variables = nl_sim_module_variables(l->function->module);
     if (variables)
-        nl_sim_variables_bring(variables);
+        nl_sim_variables_copy_to_twin(variables);
     CUresult status = run_grid(l, &l->job, l->function, stream);
     if (l->job.children)
-        status = run_children(l, status, stream);
+        status = run_child_launches(l, status, stream);
     if (variables)
-        nl_sim_variables_return(variables);
-    nl_sim_stream_set_job(stream, NULL);
+        nl_sim_variables_copy_from_twin(variables);
+    nl_sim_stream_set_running_job(stream, NULL);
     if (status != CUDA_SUCCESS) {
-        add_launch(&l->job.fault, l);
-        nl_sim_stream_fail(stream, status, &l->job.fault);
+        add_launch_line(&l->job.fault, l);
+        nl_sim_stream_set_failed(stream, status, &l->job.fault);
     }
-    check_arrays(l, stream);
+    check_guard_bytes(l, stream);
     nl_sim_job_close(&l->job);
 }
 
@@ -208,7 +208,7 @@ static CUresult check_cluster(const nl_sim_function *f, const shape *s) {
     return CUDA_SUCCESS;
 }
 
-static CUresult check_shape(const nl_sim_function *f, const shape *s) {
+static CUresult check_launch_shape(const nl_sim_function *f, const shape *s) {
     const nl_sim_dim *g = &s->grid, *b = &s->block;
     NL_SIM_REQUIRE(g->x && g->y && g->z && b->x && b->y && b->z);
     NL_SIM_REQUIRE(g->x <= NL_SIM_GRID_X && g->y <= NL_SIM_GRID_Y && g->z <= NL_SIM_GRID_Z);
@@ -240,7 +240,7 @@ static size_t block_size(const nl_sim_kernel *kernel) {
 
 /* Returns the packed arguments of `extra`, which contains pairs of a tag and a pointer: tag 0 ends
  * the list, tag 1 is for the block, tag 2 for the address of the block's size. */
-static const char *packed_block(void **extra, size_t needed) {
+static const char *find_packed_arguments(void **extra, size_t needed) {
     const char *block = NULL;
     size_t size = 0;
     for (; extra && extra[0]; extra += 2) {
@@ -260,7 +260,7 @@ enum { MAX_ALIGN = 64 }; /* maximum alignment of a parameter */
 static launch_op *make_launch(const nl_sim_kernel *kernel, void **params, void **extra,
                               CUresult *status) {
     size_t bytes = block_size(kernel), count = kernel->param_count;
-    const char *packed = params ? NULL : packed_block(extra, bytes);
+    const char *packed = params ? NULL : find_packed_arguments(extra, bytes);
     *status = CUDA_ERROR_INVALID_VALUE;
     if (count && !params && !packed)
         return NULL;
@@ -323,7 +323,7 @@ static nl_sim_function *find_checked_twin(nl_sim_function *f, const nl_checks *c
     nl_fault fault;
     uint32_t mask = nl_checks_of_image(checks->mask);
     nl_sim_function *twin = NULL;
-    if (!mask && !nl_sim_module_checks(f->module))
+    if (!mask && !nl_sim_module_get_checks(f->module))
         return f;
     *status = CUDA_ERROR_OUT_OF_MEMORY;
     nl_fault_init(&fault, 0, NL_FAULT_HEAD_NONE, nl_sim_fault_kernel_name(f->kernel));
@@ -333,7 +333,7 @@ static nl_sim_function *find_checked_twin(nl_sim_function *f, const nl_checks *c
         nl_sim_lasterror_report(0, &fault);
         return NULL;
     }
-    *status = nl_sim_module_twin(f, mask, nl_sim_check_compiler(), &twin, log, sizeof log);
+    *status = nl_sim_module_find_twin(f, mask, nl_sim_check_get_compiler(), &twin, log, sizeof log);
     if (*status == CUDA_SUCCESS)
         return twin;
     nl_fault_format(&fault, "kernel %s cannot be %s: %s", fault.kernel,
@@ -350,10 +350,10 @@ static launch_op *create_launch(nl_sim_function *f, const shape *given, size_t s
     shape whole = *given, *s = &whole;
     if (!s->cluster.x)
         s->cluster = f->kernel->cluster;
-    *status = check_shape(f, s);
+    *status = check_launch_shape(f, s);
     if (*status != CUDA_SUCCESS)
         return NULL;
-    nl_checks checks = *nl_sim_check_wanted();
+    nl_checks checks = *nl_sim_check_of_thread();
     checks.mask = nl_checks_of_launch(checks.mask, nl_sim_module_is_debug(f->module));
     if (!(f = find_checked_twin(f, &checks, status)))
         return NULL;
@@ -369,7 +369,7 @@ static launch_op *create_launch(nl_sim_function *f, const shape *given, size_t s
     l->checks = checks;
     l->function = f;
     l->job.kernel = f->kernel;
-    l->job.image = nl_sim_module_object(f->module);
+    l->job.image = nl_sim_module_get_object(f->module);
     l->job.history = &f->history;
     l->job.stack_size = stack;
     l->job.launch = (nl_sim_launch){.grid = s->grid,
@@ -441,9 +441,9 @@ static CUresult sim_GraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode n
     NL_SIM_REQUIRE(p);
     CUresult status;
     nl_sim_function *f = nl_sim_calls_module_function(p->func);
-    if (!f || !nl_sim_handle_is(NL_SIM_HANDLE_EXEC, exec))
+    if (!f || !nl_sim_handle_is_registered(NL_SIM_HANDLE_EXEC, exec))
         return CUDA_ERROR_INVALID_HANDLE;
-    const launch_op *old = (const launch_op *)nl_sim_exec_find((nl_sim_exec *)exec, node);
+    const launch_op *old = (const launch_op *)nl_sim_exec_find_operation((nl_sim_exec *)exec, node);
     NL_SIM_REQUIRE(old && old->op.run == run_launch);
     shape s = {{p->gridDimX, p->gridDimY, p->gridDimZ},
                {p->blockDimX, p->blockDimY, p->blockDimZ},
@@ -454,7 +454,7 @@ static CUresult sim_GraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode n
     if (!l)
         return status;
     memcpy(l->caller, old->caller, sizeof l->caller);
-    nl_sim_exec_replace((nl_sim_exec *)exec, node, &l->op);
+    nl_sim_exec_replace_operation((nl_sim_exec *)exec, node, &l->op);
     return CUDA_SUCCESS;
 }
 

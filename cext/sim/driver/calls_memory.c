@@ -12,7 +12,7 @@ static CUresult sim_MemGetInfo(size_t *free_bytes, size_t *total) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(free_bytes && total);
     size_t used = nl_sim_memory_used(context->device);
-    *total = nl_sim_memory_total();
+    *total = nl_sim_memory_total_size();
     *free_bytes = *total > used ? *total - used : 0;
     return CUDA_SUCCESS;
 }
@@ -35,7 +35,7 @@ static void report_damage(nl_sim_stream *stream, const char *damage) {
         return;
     nl_fault_init(&fault, NL_CHECK_MEMORY, NL_FAULT_HEAD_NONE, "");
     nl_fault_format(&fault, "a kernel made %s (found when it was freed)", damage);
-    nl_sim_stream_fail(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
+    nl_sim_stream_set_failed(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
 }
 
 static CUresult free_address(nl_sim_stream *stream, nl_sim_memory_kind kind, uintptr_t address) {
@@ -72,7 +72,7 @@ static CUresult sim_MemAllocAsync(CUdeviceptr *pointer, size_t size, CUstream ha
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(pointer && size);
     NL_SIM_STREAM(stream, context, handle);
-    if (nl_sim_capture_has(stream)) /* graphs do not allocate memory */
+    if (nl_sim_capture_has_stream(stream)) /* graphs do not allocate memory */
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     uintptr_t address = 0;
     CUresult status = allocate_memory(stream->context, NL_SIM_MEMORY_POOLED, size, &address);
@@ -100,13 +100,13 @@ static void run_free(nl_sim_op *op, nl_sim_stream *stream) {
     }
     nl_fault_init(&fault, NL_CHECK_MEMORY, NL_FAULT_HEAD_NONE, "");
     nl_fault_format(&fault, "memory was freed twice");
-    nl_sim_stream_fail(stream, CUDA_ERROR_INVALID_VALUE, &fault);
+    nl_sim_stream_set_failed(stream, CUDA_ERROR_INVALID_VALUE, &fault);
 }
 
 static CUresult sim_MemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_STREAM(stream, context, handle);
-    if (nl_sim_capture_has(stream)) /* graphs do not free memory */
+    if (nl_sim_capture_has_stream(stream)) /* graphs do not free memory */
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     nl_sim_memory_info info;
     if (!nl_sim_memory_find((uintptr_t)pointer, &info) || info.address != pointer ||
@@ -145,7 +145,7 @@ enum { /* CUmemPool_attribute */
 
 static CUresult sim_MemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value) {
     NL_SIM_BEGIN();
-    NL_SIM_REQUIRE(value && nl_sim_context_is(pool));
+    NL_SIM_REQUIRE(value && nl_sim_context_is_handle(pool));
     nl_sim_context *context = (nl_sim_context *)pool;
     if (attribute >= POOL_REUSE_FIRST && attribute <= POOL_REUSE_LAST)
         return CUDA_SUCCESS;
@@ -161,7 +161,7 @@ static CUresult sim_MemPoolSetAttribute(CUmemoryPool pool, int attribute, void *
 
 static CUresult sim_MemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value) {
     NL_SIM_BEGIN();
-    NL_SIM_REQUIRE(value && nl_sim_context_is(pool));
+    NL_SIM_REQUIRE(value && nl_sim_context_is_handle(pool));
     nl_sim_context *context = (nl_sim_context *)pool;
     switch (attribute) {
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
@@ -185,7 +185,7 @@ static CUresult sim_MemPoolGetAttribute(CUmemoryPool pool, int attribute, void *
 static CUresult sim_MemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access,
                                      size_t count) {
     NL_SIM_BEGIN();
-    NL_SIM_REQUIRE(nl_sim_context_is(pool) && (access || !count));
+    NL_SIM_REQUIRE(nl_sim_context_is_handle(pool) && (access || !count));
     for (size_t i = 0; i < count; i++)
         NL_SIM_REQUIRE(access[i].location.type == 1 &&
                        (access[i].flags == 0 || access[i].flags == 3));
@@ -194,7 +194,7 @@ static CUresult sim_MemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *a
 
 static CUresult sim_MemPoolTrimTo(CUmemoryPool pool, size_t keep) {
     NL_SIM_BEGIN();
-    NL_SIM_REQUIRE(nl_sim_context_is(pool));
+    NL_SIM_REQUIRE(nl_sim_context_is_handle(pool));
     (void)keep; /* has no effect, because the pool retains no freed memory */
     return CUDA_SUCCESS;
 }

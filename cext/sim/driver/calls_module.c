@@ -35,7 +35,8 @@ static CUresult sim_ModuleLoadDataEx(CUmodule *module, const void *image, unsign
 }
 
 static nl_sim_module *find_module(CUmodule module) {
-    return nl_sim_handle_is(NL_SIM_HANDLE_MODULE, module) ? (nl_sim_module *)module : NULL;
+    return nl_sim_handle_is_registered(NL_SIM_HANDLE_MODULE, module) ? (nl_sim_module *)module
+                                                                     : NULL;
 }
 
 static CUresult sim_ModuleUnload(CUmodule handle) {
@@ -79,7 +80,9 @@ static CUresult sim_ModuleGetGlobal(CUdeviceptr *pointer, size_t *size, CUmodule
 }
 
 nl_sim_function *nl_sim_calls_module_function(CUfunction function) {
-    return nl_sim_handle_is(NL_SIM_HANDLE_FUNCTION, function) ? (nl_sim_function *)function : NULL;
+    return nl_sim_handle_is_registered(NL_SIM_HANDLE_FUNCTION, function)
+               ? (nl_sim_function *)function
+               : NULL;
 }
 
 static CUresult sim_FuncGetAttribute(int *value, int attribute, CUfunction handle) {

@@ -34,16 +34,16 @@ static CUresult sim_StreamDestroy(CUstream handle) {
 static CUresult sim_StreamSynchronize(CUstream handle) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_STREAM(stream, context, handle);
-    NL_SIM_CHECK(nl_sim_capture_refuse(stream));
+    NL_SIM_CHECK(nl_sim_capture_refuse_stream(stream));
     nl_sim_stream_wait(stream);
-    nl_sim_ops_flush();
+    nl_sim_ops_flush_output();
     return nl_sim_stream_report_fault(stream->context, stream);
 }
 
 static CUresult sim_StreamQuery(CUstream handle) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_STREAM(stream, context, handle);
-    NL_SIM_CHECK(nl_sim_capture_refuse(stream));
+    NL_SIM_CHECK(nl_sim_capture_refuse_stream(stream));
     return nl_sim_stream_is_done(stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -75,9 +75,9 @@ static CUresult sim_StreamWaitEvent(CUstream handle, CUevent event, unsigned fla
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(flags == 0);
     NL_SIM_STREAM(stream, context, handle);
-    if (!nl_sim_handle_is(NL_SIM_HANDLE_EVENT, event))
+    if (!nl_sim_handle_is_registered(NL_SIM_HANDLE_EVENT, event))
         return CUDA_ERROR_INVALID_HANDLE;
-    return nl_sim_event_make_wait(stream, (nl_sim_event *)event);
+    return nl_sim_event_enqueue_wait(stream, (nl_sim_event *)event);
 }
 
 typedef struct host_op {
@@ -86,7 +86,7 @@ typedef struct host_op {
     void *data;
 } host_op;
 
-static void run_host(nl_sim_op *op, nl_sim_stream *stream) {
+static void run_host_function(nl_sim_op *op, nl_sim_stream *stream) {
     host_op *h = (host_op *)op;
     (void)stream;
     nl_sim_streamclock_begin_host(op->overlap);
@@ -94,7 +94,7 @@ static void run_host(nl_sim_op *op, nl_sim_stream *stream) {
     nl_sim_streamclock_begin_host(NULL);
 }
 
-static nl_sim_op *copy_host(const nl_sim_op *op) {
+static nl_sim_op *clone_host_op(const nl_sim_op *op) {
     return nl_sim_op_copy(op, sizeof(host_op));
 }
 
@@ -105,8 +105,8 @@ static CUresult sim_LaunchHostFunc(CUstream handle, CUhostFn function, void *dat
     host_op *h = calloc(1, sizeof *h);
     if (!h)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    h->op.run = run_host;
-    h->op.copy = copy_host;
+    h->op.run = run_host_function;
+    h->op.copy = clone_host_op;
     h->op.flags = NL_SIM_OP_HOST | NL_SIM_OP_WATCHED;
     h->function = function;
     h->data = data;
@@ -117,7 +117,7 @@ static CUresult sim_LaunchHostFunc(CUstream handle, CUhostFn function, void *dat
 /* Events */
 
 static nl_sim_event *find_event(CUevent event) {
-    return nl_sim_handle_is(NL_SIM_HANDLE_EVENT, event) ? (nl_sim_event *)event : NULL;
+    return nl_sim_handle_is_registered(NL_SIM_HANDLE_EVENT, event) ? (nl_sim_event *)event : NULL;
 }
 
 static CUresult sim_EventCreate(CUevent *handle, unsigned flags) {
@@ -156,7 +156,7 @@ static CUresult sim_EventQuery(CUevent handle) {
     nl_sim_event *event = find_event(handle);
     if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
-    NL_SIM_CHECK(nl_sim_event_admit(event));
+    NL_SIM_CHECK(nl_sim_event_check_query(event));
     return nl_sim_event_is_done(event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -165,9 +165,9 @@ static CUresult sim_EventSynchronize(CUevent handle) {
     nl_sim_event *event = find_event(handle);
     if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
-    NL_SIM_CHECK(nl_sim_event_admit(event));
+    NL_SIM_CHECK(nl_sim_event_check_query(event));
     CUresult status = nl_sim_event_wait(event);
-    nl_sim_ops_flush();
+    nl_sim_ops_flush_output();
     return status;
 }
 
@@ -177,8 +177,8 @@ static CUresult sim_EventElapsedTime(float *milliseconds, CUevent start, CUevent
     nl_sim_event *first = find_event(start), *last = find_event(end);
     if (!first || !last)
         return CUDA_ERROR_INVALID_HANDLE;
-    NL_SIM_CHECK(nl_sim_event_admit(first));
-    NL_SIM_CHECK(nl_sim_event_admit(last));
+    NL_SIM_CHECK(nl_sim_event_check_query(first));
+    NL_SIM_CHECK(nl_sim_event_check_query(last));
     return nl_sim_event_elapsed(first, last, milliseconds);
 }
 

@@ -10,7 +10,7 @@
 
 enum { WIDEST = 131072, TALLEST = 65536, DEEPEST = 16384, LAYERS = 2048, PITCH = 32 };
 
-static unsigned at_least_one(size_t extent) {
+static unsigned nonzero_extent(size_t extent) {
     return extent ? (unsigned)extent : 1;
 }
 
@@ -30,8 +30,8 @@ static CUresult sim_Array3DCreate(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *d
     if (!array)
         return CUDA_ERROR_OUT_OF_MEMORY;
     array->width = (unsigned)d->Width;
-    array->height = at_least_one(d->Height);
-    array->depth = at_least_one(d->Depth);
+    array->height = nonzero_extent(d->Height);
+    array->depth = nonzero_extent(d->Depth);
     array->format = d->Format;
     array->channels = d->NumChannels;
     array->flags = d->Flags;
@@ -73,7 +73,7 @@ static CUresult find_resource_memory(const CUDA_RESOURCE_DESC *r, nl_sim_texture
     size_t bytes;
     switch (r->resType) {
     case CU_RESOURCE_TYPE_ARRAY:
-        if (!nl_sim_handle_is(NL_SIM_HANDLE_ARRAY, r->res.array.hArray))
+        if (!nl_sim_handle_is_registered(NL_SIM_HANDLE_ARRAY, r->res.array.hArray))
             return CUDA_ERROR_INVALID_HANDLE;
         *a = *(const nl_sim_array *)r->res.array.hArray;
         return CUDA_SUCCESS;
@@ -113,7 +113,7 @@ static CUresult add_texture(const nl_sim_texture *t, unsigned long long *out) {
     return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static int is_integer(const nl_sim_texture *t) {
+static int is_integer_format(const nl_sim_texture *t) {
     int format = t->array.format;
     if (format == CU_AD_FORMAT_UNSIGNED_INT32 || format == CU_AD_FORMAT_SIGNED_INT32)
         return 1;
@@ -131,7 +131,7 @@ static CUresult sim_TexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *
     CUresult status = find_resource_memory(r, &texture);
     if (status != CUDA_SUCCESS)
         return status;
-    NL_SIM_REQUIRE(how->filterMode == CU_TR_FILTER_MODE_POINT || !is_integer(&texture));
+    NL_SIM_REQUIRE(how->filterMode == CU_TR_FILTER_MODE_POINT || !is_integer_format(&texture));
     return add_texture(&texture, out);
 }
 

@@ -44,7 +44,7 @@ static CUresult invalidate_capture(nl_sim_capture *capture, CUresult status) {
     return status;
 }
 
-static CUresult begin_lock_held(nl_sim_stream *stream) {
+static CUresult begin_capture_lock_held(nl_sim_stream *stream) {
     if (stream == stream->context->legacy)
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (stream->capture)
@@ -68,14 +68,14 @@ static CUresult begin_lock_held(nl_sim_stream *stream) {
 
 CUresult nl_sim_capture_begin(nl_sim_stream *stream) {
     nl_sim_streams_lock();
-    CUresult status = begin_lock_held(stream);
+    CUresult status = begin_capture_lock_held(stream);
     nl_sim_streams_unlock();
     return status;
 }
 
 /* Removes all streams from the capture. Returns 0 if a stream has captured operations for which the
  * first stream does not wait. */
-static int close_lock_held(nl_sim_capture *capture) {
+static int close_capture_lock_held(nl_sim_capture *capture) {
     nl_sim_stream *origin = capture->origin;
     int joined = 1;
     for (nl_sim_stream *s = origin->context->streams; s; s = s->next) {
@@ -91,7 +91,7 @@ static int close_lock_held(nl_sim_capture *capture) {
     return joined;
 }
 
-static CUresult end_lock_held(nl_sim_stream *stream, nl_sim_graph **graph) {
+static CUresult end_capture_lock_held(nl_sim_stream *stream, nl_sim_graph **graph) {
     nl_sim_capture *capture = stream->capture;
     *graph = NULL;
     if (!capture)
@@ -100,7 +100,7 @@ static CUresult end_lock_held(nl_sim_stream *stream, nl_sim_graph **graph) {
         return invalidate_capture(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
     int active = capture->status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
     nl_sim_graph *made = capture->graph;
-    int joined = close_lock_held(capture);
+    int joined = close_capture_lock_held(capture);
     if (active && joined) {
         *graph = made;
         return CUDA_SUCCESS;
@@ -111,18 +111,18 @@ static CUresult end_lock_held(nl_sim_stream *stream, nl_sim_graph **graph) {
 
 CUresult nl_sim_capture_end(nl_sim_stream *stream, nl_sim_graph **graph) {
     nl_sim_streams_lock();
-    CUresult status = end_lock_held(stream, graph);
+    CUresult status = end_capture_lock_held(stream, graph);
     nl_sim_streams_unlock();
     return status;
 }
 
-void nl_sim_capture_lose_lock_held(nl_sim_stream *stream) {
+void nl_sim_capture_remove_stream_lock_held(nl_sim_stream *stream) {
     nl_sim_capture *capture = stream->capture;
     if (!capture)
         return;
     if (capture->origin == stream) {
         nl_sim_graph *made = capture->graph;
-        close_lock_held(capture);
+        close_capture_lock_held(capture);
         nl_sim_graph_destroy(made);
     } else {
         invalidate_capture(capture, CUDA_SUCCESS);
@@ -130,7 +130,7 @@ void nl_sim_capture_lose_lock_held(nl_sim_stream *stream) {
     }
 }
 
-void nl_sim_capture_add_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
+void nl_sim_capture_add_op_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
     nl_sim_graph_add(stream->capture->graph, op);
     stream->captured = op;
     stream->captured_count++;
@@ -143,7 +143,7 @@ static int has_no_capture(void) {
     return !nl_atomic_load32(&captures);
 }
 
-int nl_sim_capture_has(nl_sim_stream *stream) {
+int nl_sim_capture_has_stream(nl_sim_stream *stream) {
     if (has_no_capture())
         return 0;
     nl_sim_streams_lock();
@@ -154,7 +154,7 @@ int nl_sim_capture_has(nl_sim_stream *stream) {
 
 /* Returns the error that captures cause for an operation on the default stream: it depends on all
  * streams that are ordered with the default stream. */
-static CUresult check_legacy_lock_held(nl_sim_context *context, int harmless) {
+static CUresult check_legacy_stream_lock_held(nl_sim_context *context, int harmless) {
     CUresult status = CUDA_SUCCESS;
     for (nl_sim_stream *s = context->streams; s; s = s->next) {
         if (s->capture && !(s->flags & CU_STREAM_NON_BLOCKING)) {
@@ -166,28 +166,28 @@ static CUresult check_legacy_lock_held(nl_sim_context *context, int harmless) {
     return status;
 }
 
-static CUresult admit_lock_held(nl_sim_stream *stream) {
+static CUresult admit_operation_lock_held(nl_sim_stream *stream) {
     if (stream == stream->context->legacy)
-        return check_legacy_lock_held(stream->context, 0);
+        return check_legacy_stream_lock_held(stream->context, 0);
     if (stream->capture && stream->capture->status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     return CUDA_SUCCESS;
 }
 
-CUresult nl_sim_capture_admit(nl_sim_stream *stream) {
+CUresult nl_sim_capture_admit_operation(nl_sim_stream *stream) {
     if (has_no_capture())
         return CUDA_SUCCESS;
     nl_sim_streams_lock();
-    CUresult status = admit_lock_held(stream);
+    CUresult status = admit_operation_lock_held(stream);
     nl_sim_streams_unlock();
     return status;
 }
 
-CUresult nl_sim_capture_refuse(nl_sim_stream *stream) {
+CUresult nl_sim_capture_refuse_stream(nl_sim_stream *stream) {
     if (has_no_capture())
         return CUDA_SUCCESS;
     nl_sim_streams_lock();
-    CUresult status = admit_lock_held(stream);
+    CUresult status = admit_operation_lock_held(stream);
     if (status == CUDA_SUCCESS && stream->capture)
         status = invalidate_capture(stream->capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     nl_sim_streams_unlock();
@@ -214,7 +214,7 @@ CUresult nl_sim_capture_info(nl_sim_stream *stream, int *status, unsigned long l
     nl_sim_capture *capture = stream->capture;
     *status = capture ? capture->status : CU_STREAM_CAPTURE_STATUS_NONE;
     if (stream == stream->context->legacy)
-        result = check_legacy_lock_held(stream->context, 1);
+        result = check_legacy_stream_lock_held(stream->context, 1);
     if (*status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
         if (id)
             *id = capture->id;
@@ -231,14 +231,14 @@ CUresult nl_sim_capture_info(nl_sim_stream *stream, int *status, unsigned long l
 
 /* Events */
 
-void nl_sim_capture_unmark_lock_held(nl_sim_mark *mark) {
+void nl_sim_capture_clear_mark_lock_held(nl_sim_mark *mark) {
     if (mark->capture)
         release_capture(mark->capture);
     mark->capture = NULL;
 }
 
-int nl_sim_capture_mark_lock_held(nl_sim_stream *stream, nl_sim_mark *mark) {
-    nl_sim_capture_unmark_lock_held(mark);
+int nl_sim_capture_set_mark_lock_held(nl_sim_stream *stream, nl_sim_mark *mark) {
+    nl_sim_capture_clear_mark_lock_held(mark);
     if (!stream->capture)
         return 0;
     *mark = (nl_sim_mark){stream->capture, stream, stream->captured_count};
@@ -257,8 +257,8 @@ static void join_capture(nl_sim_stream *stream, const nl_sim_mark *mark) {
     }
 }
 
-int nl_sim_capture_wait_lock_held(nl_sim_stream *stream, const nl_sim_mark *mark,
-                                  CUresult *status) {
+int nl_sim_capture_wait_for_mark_lock_held(nl_sim_stream *stream, const nl_sim_mark *mark,
+                                           CUresult *status) {
     nl_sim_capture *capture = mark->capture;
     if (!capture) {
         if (stream->capture)

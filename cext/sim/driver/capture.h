@@ -18,18 +18,18 @@ CUresult nl_sim_capture_end(nl_sim_stream *stream, nl_sim_graph **graph);
  * NULL. */
 CUresult nl_sim_capture_info(nl_sim_stream *stream, int *status, unsigned long long *id,
                              nl_sim_graph **graph, const CUgraphNode **nodes, size_t *count);
-int nl_sim_capture_has(nl_sim_stream *stream);
-/* nl_sim_capture_admit returns CUDA_SUCCESS if captures allow work and waits on the stream, else
- * the driver's error. nl_sim_capture_refuse also returns an error if the stream itself is being
- * captured. If a capture forbids the call, the capture is invalidated. */
-CUresult nl_sim_capture_admit(nl_sim_stream *stream);
-CUresult nl_sim_capture_refuse(nl_sim_stream *stream);
+int nl_sim_capture_has_stream(nl_sim_stream *stream);
+/* nl_sim_capture_admit_operation returns CUDA_SUCCESS if captures allow work and waits on the
+ * stream, else the driver's error. nl_sim_capture_refuse_stream also returns an error if the stream
+ * itself is being captured. If a capture forbids the call, the capture is invalidated. */
+CUresult nl_sim_capture_admit_operation(nl_sim_stream *stream);
+CUresult nl_sim_capture_refuse_stream(nl_sim_stream *stream);
 CUresult nl_sim_capture_refuse_context(nl_sim_context *context);
 
 /* Call the functions below with the lock of all streams held. */
-void nl_sim_capture_add_lock_held(nl_sim_stream *stream, nl_sim_op *op);
+void nl_sim_capture_add_op_lock_held(nl_sim_stream *stream, nl_sim_op *op);
 /* Ends the capture of a stream whose handle is destroyed. */
-void nl_sim_capture_lose_lock_held(nl_sim_stream *stream);
+void nl_sim_capture_remove_stream_lock_held(nl_sim_stream *stream);
 
 /* A record of an event in a capture: the capture, and the position of the event in the captured
  * operations. */
@@ -41,11 +41,12 @@ typedef struct nl_sim_mark {
 
 /* Records an event: returns 1 if the stream is being captured, otherwise clears the mark and
  * returns 0. */
-int nl_sim_capture_mark_lock_held(nl_sim_stream *stream, nl_sim_mark *mark);
-void nl_sim_capture_unmark_lock_held(nl_sim_mark *mark);
+int nl_sim_capture_set_mark_lock_held(nl_sim_stream *stream, nl_sim_mark *mark);
+void nl_sim_capture_clear_mark_lock_held(nl_sim_mark *mark);
 /* Makes a stream wait for a recorded event, whose mark this is. Returns 1 and sets *status if the
  * event or the stream belongs to a capture, otherwise returns 0. */
-int nl_sim_capture_wait_lock_held(nl_sim_stream *stream, const nl_sim_mark *mark, CUresult *status);
+int nl_sim_capture_wait_for_mark_lock_held(nl_sim_stream *stream, const nl_sim_mark *mark,
+                                           CUresult *status);
 CUresult nl_sim_capture_refuse_mark_lock_held(const nl_sim_mark *mark);
 
 #endif

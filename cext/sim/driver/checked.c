@@ -50,7 +50,7 @@ static int begin_profile(const nl_sim_checked *what, nl_sim_job *job) {
     return -1;
 }
 
-static CUresult run_once(const nl_sim_checked *what, nl_sim_job *job, run *r) {
+static CUresult run_launch_once(const nl_sim_checked *what, nl_sim_job *job, run *r) {
     nl_fault fault;
     job->check = nl_sim_check_begin(what->checks, what->image);
     if (!job->check)
@@ -90,9 +90,9 @@ static CUresult repeat_launch(const nl_sim_checked *what, nl_sim_job *first, run
     job->stack_size = first->stack_size;
     job->is_silent = 1;
     nl_sim_job_open(job);
-    nl_sim_stream_set_job(what->stream, job);
-    CUresult status = run_once(what, job, r);
-    nl_sim_stream_set_job(what->stream, first);
+    nl_sim_stream_set_running_job(what->stream, job);
+    CUresult status = run_launch_once(what, job, r);
+    nl_sim_stream_set_running_job(what->stream, first);
     if (status != CUDA_SUCCESS)
         first->fault = job->fault;
     nl_sim_job_close(job);
@@ -109,22 +109,22 @@ static CUresult explore_schedules(const nl_sim_checked *what, nl_sim_job *job, r
     CUresult status = CUDA_SUCCESS;
     if (!explorer)
         return CUDA_SUCCESS;
-    nl_sim_undo_keep(r->undo);
-    nl_sim_explorer_ran(explorer, r->schedule);
+    nl_sim_undo_record_results(r->undo);
+    nl_sim_explorer_add_run(explorer, r->schedule);
     while (status == CUDA_SUCCESS && nl_sim_undo_is_complete(r->undo)) {
         uint64_t elapsed = (nl_clock_ns() - begin) / 1000000;
-        if (elapsed >= budget || !nl_sim_explorer_next(explorer, r->schedule))
+        if (elapsed >= budget || !nl_sim_explorer_next_schedule(explorer, r->schedule))
             break;
         r->limit_ms = budget - elapsed + GRACE_MS;
         nl_sim_undo_restore(r->undo);
         status = repeat_launch(what, job, r);
         *schedules += r->schedule->made == r->schedule->count;
         if (status == CUDA_SUCCESS)
-            nl_sim_explorer_ran(explorer, r->schedule);
+            nl_sim_explorer_add_run(explorer, r->schedule);
         else
             break;
     }
-    nl_sim_undo_finish(r->undo);
+    nl_sim_undo_restore_results(r->undo);
     nl_sim_explorer_close(explorer);
     if (status == CUDA_ERROR_OUT_OF_MEMORY ||
         (job->fault.kind == NL_CHECK_HANG && !r->is_deadlocked))
@@ -136,7 +136,7 @@ static CUresult explore_schedules(const nl_sim_checked *what, nl_sim_job *job, r
     return status;
 }
 
-static nl_verdict_kind verdict_of(CUresult status, const run *r) {
+static nl_verdict_kind choose_verdict(CUresult status, const run *r) {
     if (r->kinds & NL_CHECK_RACE)
         return NL_VERDICT_RACES;
     if (status != CUDA_SUCCESS)
@@ -149,7 +149,7 @@ static int can_explore(const nl_sim_checked *what, const nl_sim_job *job, const 
            !job->children && !what->checks->schedule[0];
 }
 
-static CUresult run_exactly(const nl_sim_checked *what, nl_sim_job *job) {
+static CUresult run_exact_search(const nl_sim_checked *what, nl_sim_job *job) {
     const char *kernel = nl_sim_fault_kernel_name(job->kernel);
     uint64_t schedules = 1;
     run r = {.limit_ms = 0};
@@ -162,13 +162,13 @@ static CUresult run_exactly(const nl_sim_checked *what, nl_sim_job *job) {
         }
         (void)nl_sim_schedule_parse(r.schedule, what->checks->schedule, kernel);
     }
-    CUresult status = run_once(what, job, &r);
+    CUresult status = run_launch_once(what, job, &r);
     if (status == CUDA_SUCCESS && can_explore(what, job, &r)) {
         status = explore_schedules(what, job, &r, &schedules);
         r.depends = 1;
         r.kinds = status == CUDA_SUCCESS ? 0 : r.kinds;
     }
-    nl_sim_verdict_add(what->checks->record, kernel, verdict_of(status, &r), schedules);
+    nl_sim_verdict_add(what->checks->record, kernel, choose_verdict(status, &r), schedules);
     nl_sim_undo_close(r.undo);
     nl_mem_free(r.schedule);
     return status;
@@ -176,5 +176,5 @@ static CUresult run_exactly(const nl_sim_checked *what, nl_sim_job *job) {
 
 CUresult nl_sim_checked_run(const nl_sim_checked *what, nl_sim_job *job) {
     run r = {.limit_ms = 0};
-    return what->checks->exact ? run_exactly(what, job) : run_once(what, job, &r);
+    return what->checks->exact ? run_exact_search(what, job) : run_launch_once(what, job, &r);
 }

@@ -19,7 +19,7 @@ nl_sim_context *nl_sim_context_at(int device) {
     return &contexts[device];
 }
 
-int nl_sim_context_is(const void *handle) {
+int nl_sim_context_is_handle(const void *handle) {
     const nl_sim_context *context = handle;
     return context >= contexts && context < contexts + device_count &&
            ((const char *)handle - (const char *)contexts) % (ptrdiff_t)sizeof *contexts == 0;
@@ -32,7 +32,7 @@ void nl_sim_context_set_current(nl_sim_context *context) {
     current = context;
 }
 
-int nl_sim_context_forked(void) {
+int nl_sim_context_is_forked(void) {
     return (int)nl_atomic_load32_relaxed(&forked);
 }
 void nl_sim_context_forget(void) {

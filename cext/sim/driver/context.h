@@ -31,7 +31,7 @@ typedef struct nl_sim_context {
 int nl_sim_context_count(void);
 void nl_sim_context_set_count(int count);
 nl_sim_context *nl_sim_context_at(int device);
-int nl_sim_context_is(const void *handle);
+int nl_sim_context_is_handle(const void *handle);
 
 /* Returns the calling thread's current context, or NULL. */
 nl_sim_context *nl_sim_context_current(void);
@@ -39,7 +39,7 @@ void nl_sim_context_set_current(nl_sim_context *context);
 
 /* Returns whether this is a forked child of the process that opened the simulator. In a forked
  * child, all driver calls return an error. */
-int nl_sim_context_forked(void);
+int nl_sim_context_is_forked(void);
 void nl_sim_context_forget(void); /* call this in a forked child */
 
 #endif

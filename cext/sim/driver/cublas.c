@@ -72,7 +72,7 @@ DEFINE(of_complex, float complex, float complex, float complex, double complex, 
 DEFINE(of_double_complex, double complex, double complex, double complex, double complex, SAME,
        SAME)
 
-static size_t size_of(int type) {
+static size_t element_size(int type) {
     switch (type) {
     case CUDA_R_16F:
     case CUDA_R_16BF:
@@ -86,7 +86,7 @@ static size_t size_of(int type) {
     }
 }
 
-static void multiply_one(const product *p, int64_t i) {
+static void multiply_matrix(const product *p, int64_t i) {
 #define CASE(code, made, name, stored, result) \
     case (code) << 8 | (made): \
         name(p, (const stored *)p->a + i * p->stride_a, (const stored *)p->b + i * p->stride_b, \
@@ -105,10 +105,10 @@ static void multiply_one(const product *p, int64_t i) {
 }
 
 /* Marks the columns of the results as written, for the checks. */
-static void mark_written(const product *p) {
-    size_t size = size_of(p->result);
+static void mark_results_written(const product *p) {
+    size_t size = element_size(p->result);
     if (!nl_sim_shadow_is_recorded()) {
-        nl_sim_memory_written();
+        nl_sim_memory_mark_all_written();
         return;
     }
     for (int64_t i = 0; i < p->count; i++)
@@ -120,8 +120,8 @@ static void mark_written(const product *p) {
 static void run_product(void *data) {
     product *p = data;
     for (int64_t i = 0; i < p->count; i++)
-        multiply_one(p, i);
-    mark_written(p);
+        multiply_matrix(p, i);
+    mark_results_written(p);
     nl_mem_free(p);
 }
 

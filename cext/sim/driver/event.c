@@ -24,7 +24,7 @@ static void release_event_lock_held(nl_sim_event *event) {
         return;
     if (event->stream)
         nl_sim_stream_release_lock_held(event->stream);
-    nl_sim_capture_unmark_lock_held(&event->mark);
+    nl_sim_capture_clear_mark_lock_held(&event->mark);
     free(event);
 }
 
@@ -82,7 +82,7 @@ CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream) {
         nl_sim_stream_release_lock_held(event->stream);
     event->stream = stream;
     r->record = ++event->records;
-    if (nl_sim_capture_mark_lock_held(stream, &event->mark)) {
+    if (nl_sim_capture_set_mark_lock_held(stream, &event->mark)) {
         /* an interrupt has cancelled the record, but waits for the event must end */
         event->reached = event->records;
         release_event_lock_held(event);
@@ -96,31 +96,31 @@ CUresult nl_sim_event_record(nl_sim_event *event, nl_sim_stream *stream) {
     return CUDA_SUCCESS;
 }
 
-static int is_done_lock_held(const nl_sim_event *event) {
+static int is_event_done_lock_held(const nl_sim_event *event) {
     return event->reached == event->records;
 }
 
-CUresult nl_sim_event_make_wait(nl_sim_stream *stream, nl_sim_event *event) {
+CUresult nl_sim_event_enqueue_wait(nl_sim_stream *stream, nl_sim_event *event) {
     nl_sim_op *op = calloc(1, sizeof *op);
     if (!op)
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult status = CUDA_SUCCESS;
     nl_sim_streams_lock();
-    int captured = nl_sim_capture_wait_lock_held(stream, &event->mark, &status);
+    int captured = nl_sim_capture_wait_for_mark_lock_held(stream, &event->mark, &status);
     if (!captured)
         nl_sim_streamclock_join(&stream->clock, &event->clock);
-    if (captured || is_done_lock_held(event)) {
+    if (captured || is_event_done_lock_held(event)) {
         free(op);
     } else {
         /* cannot fail, because `op` has no other dependency yet */
-        (void)nl_sim_stream_add_after(op, event->stream, event->ticket);
+        (void)nl_sim_stream_add_dependency(op, event->stream, event->ticket);
         nl_sim_stream_issue_lock_held(stream, op);
     }
     nl_sim_streams_unlock();
     return status;
 }
 
-CUresult nl_sim_event_admit(nl_sim_event *event) {
+CUresult nl_sim_event_check_query(nl_sim_event *event) {
     nl_sim_streams_lock();
     CUresult status = nl_sim_capture_refuse_mark_lock_held(&event->mark);
     nl_sim_streams_unlock();
@@ -129,7 +129,7 @@ CUresult nl_sim_event_admit(nl_sim_event *event) {
 
 int nl_sim_event_is_done(nl_sim_event *event) {
     nl_sim_streams_lock();
-    int done = is_done_lock_held(event);
+    int done = is_event_done_lock_held(event);
     if (done)
         nl_sim_streamclock_join_host(&event->clock);
     nl_sim_streams_unlock();
@@ -161,7 +161,7 @@ CUresult nl_sim_event_elapsed(nl_sim_event *start, nl_sim_event *end, float *mil
     nl_sim_streams_lock();
     if (!start->records || !end->records || ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING))
         status = CUDA_ERROR_INVALID_HANDLE;
-    else if (!is_done_lock_held(start) || !is_done_lock_held(end))
+    else if (!is_event_done_lock_held(start) || !is_event_done_lock_held(end))
         status = CUDA_ERROR_NOT_READY;
     else
         *milliseconds = (float)((double)(int64_t)(end->time - start->time) / 1e6);

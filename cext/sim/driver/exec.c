@@ -50,7 +50,7 @@ void nl_sim_exec_destroy(nl_sim_exec *exec) {
 }
 
 /* Returns a list of copies of all operations, or NULL if memory runs out. */
-static nl_sim_op *copy_all(const nl_sim_exec *exec) {
+static nl_sim_op *clone_operations(const nl_sim_exec *exec) {
     nl_sim_op *head = NULL, **tail = &head;
     for (size_t i = 0; i < exec->count; i++) {
         const nl_sim_op *op = exec->nodes[i].op;
@@ -74,7 +74,7 @@ static nl_sim_op *copy_all(const nl_sim_exec *exec) {
 CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
     if (!exec->count)
         return CUDA_SUCCESS;
-    nl_sim_op *op = copy_all(exec);
+    nl_sim_op *op = clone_operations(exec);
     if (!op)
         return CUDA_ERROR_OUT_OF_MEMORY;
     nl_sim_streams_lock();
@@ -87,7 +87,7 @@ CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream) {
         nl_sim_streamclock_join(&stream->clock, &last->clock);
     if (last && last != stream && last->done < ticket && !stream->capture)
         /* cannot fail, because `op` has no other dependency yet */
-        (void)nl_sim_stream_add_after(op, last, ticket);
+        (void)nl_sim_stream_add_dependency(op, last, ticket);
     for (nl_sim_op *next; op; op = next) {
         next = op->next;
         nl_sim_stream_issue_lock_held(stream, op);
@@ -106,12 +106,12 @@ static exec_node *find_node(const nl_sim_exec *exec, const void *node) {
     return NULL;
 }
 
-const nl_sim_op *nl_sim_exec_find(const nl_sim_exec *exec, const void *node) {
+const nl_sim_op *nl_sim_exec_find_operation(const nl_sim_exec *exec, const void *node) {
     const exec_node *found = find_node(exec, node);
     return found ? found->op : NULL;
 }
 
-void nl_sim_exec_replace(nl_sim_exec *exec, const void *node, nl_sim_op *op) {
+void nl_sim_exec_replace_operation(nl_sim_exec *exec, const void *node, nl_sim_op *op) {
     exec_node *found = find_node(exec, node);
     nl_sim_op *old = found->op;
     found->op = op;

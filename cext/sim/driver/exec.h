@@ -13,8 +13,8 @@ void nl_sim_exec_destroy(nl_sim_exec *exec);
 CUresult nl_sim_exec_launch(nl_sim_exec *exec, nl_sim_stream *stream);
 /* Returns the executable graph's copy of a node's operation, or NULL if `node` is not in the
  * graph. */
-const nl_sim_op *nl_sim_exec_find(const nl_sim_exec *exec, const void *node);
+const nl_sim_op *nl_sim_exec_find_operation(const nl_sim_exec *exec, const void *node);
 /* Replaces the operation of a node. */
-void nl_sim_exec_replace(nl_sim_exec *exec, const void *node, nl_sim_op *op);
+void nl_sim_exec_replace_operation(nl_sim_exec *exec, const void *node, nl_sim_op *op);
 
 #endif

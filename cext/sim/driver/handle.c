@@ -18,15 +18,15 @@ static struct {
     size_t size, used; /* `size` is a power of two; `used` includes removed entries */
 } set;
 
-static size_t slot_of(const void *object, size_t size) {
+static size_t slot_index(const void *object, size_t size) {
     return (size_t)(((uint64_t)(uintptr_t)object >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32) &
            (size - 1);
 }
 
-static entry *find_lock_held(nl_sim_handle_kind kind, const void *object) {
+static entry *find_entry_lock_held(nl_sim_handle_kind kind, const void *object) {
     if (!set.size)
         return NULL;
-    for (size_t i = slot_of(object, set.size); set.entries[i].object;
+    for (size_t i = slot_index(object, set.size); set.entries[i].object;
          i = (i + 1) & (set.size - 1)) {
         if (set.entries[i].object == object && set.entries[i].kind == (int)kind)
             return &set.entries[i];
@@ -35,13 +35,13 @@ static entry *find_lock_held(nl_sim_handle_kind kind, const void *object) {
 }
 
 static void insert_entry(entry *entries, size_t size, entry item) {
-    size_t i = slot_of(item.object, size);
+    size_t i = slot_index(item.object, size);
     while (entries[i].object)
         i = (i + 1) & (size - 1);
     entries[i] = item;
 }
 
-static int grow_lock_held(void) {
+static int grow_table_lock_held(void) {
     size_t alive = 0;
     for (size_t i = 0; i < set.size; i++)
         alive += set.entries[i].kind != 0;
@@ -66,7 +66,7 @@ int nl_sim_handle_add(nl_sim_handle_kind kind, int device, const void *object) {
     int status = 0;
     nl_mutex_lock(&lock);
     if (set.used * 2 >= set.size)
-        status = grow_lock_held();
+        status = grow_table_lock_held();
     if (status == 0) {
         insert_entry(set.entries, set.size, (entry){object, (int)kind, device});
         set.used++;
@@ -77,16 +77,16 @@ int nl_sim_handle_add(nl_sim_handle_kind kind, int device, const void *object) {
 
 int nl_sim_handle_remove(nl_sim_handle_kind kind, const void *object) {
     nl_mutex_lock(&lock);
-    entry *e = find_lock_held(kind, object);
+    entry *e = find_entry_lock_held(kind, object);
     if (e)
         e->kind = 0;
     nl_mutex_unlock(&lock);
     return e != NULL;
 }
 
-int nl_sim_handle_is(nl_sim_handle_kind kind, const void *object) {
+int nl_sim_handle_is_registered(nl_sim_handle_kind kind, const void *object) {
     nl_mutex_lock(&lock);
-    int is = find_lock_held(kind, object) != NULL;
+    int is = find_entry_lock_held(kind, object) != NULL;
     nl_mutex_unlock(&lock);
     return is;
 }
@@ -105,6 +105,6 @@ void *nl_sim_handle_remove_any(nl_sim_handle_kind kind, int device) {
     return (void *)(uintptr_t)object;
 }
 
-void nl_sim_handle_forget(void) {
+void nl_sim_handle_reset_lock_in_child(void) {
     nl_mutex_init(&lock);
 }

@@ -17,9 +17,9 @@ typedef enum nl_sim_handle_kind {
 int nl_sim_handle_add(nl_sim_handle_kind kind, int device, const void *object);
 /* Removes a handle. Returns 1 if the handle was in the set, else 0. */
 int nl_sim_handle_remove(nl_sim_handle_kind kind, const void *object);
-int nl_sim_handle_is(nl_sim_handle_kind kind, const void *object);
+int nl_sim_handle_is_registered(nl_sim_handle_kind kind, const void *object);
 /* Removes and returns any handle of that kind and device, or NULL. */
 void *nl_sim_handle_remove_any(nl_sim_handle_kind kind, int device);
-void nl_sim_handle_forget(void); /* call this in a forked child */
+void nl_sim_handle_reset_lock_in_child(void); /* call this in a forked child */
 
 #endif

@@ -11,7 +11,7 @@ static nl_mutex lock = NL_MUTEX_INIT;
 static nl_cond changed = NL_COND_INIT;
 static struct { uint64_t calls, closed; } devices[NL_SIM_MAX_DEVICES];
 
-void nl_sim_inflight_leave(int device) {
+void nl_sim_inflight_end_call(int device) {
     uint64_t before = nl_atomic_sub(&devices[device].calls, 1);
     nl_atomic_fence();
     if (before != 1 || !nl_atomic_load(&devices[device].closed))
@@ -21,12 +21,12 @@ void nl_sim_inflight_leave(int device) {
     nl_mutex_unlock(&lock);
 }
 
-int nl_sim_inflight_enter(int device) {
+int nl_sim_inflight_begin_call(int device) {
     nl_atomic_add(&devices[device].calls, 1);
     nl_atomic_fence();
     if (__builtin_expect(!nl_atomic_load(&devices[device].closed), 1))
         return 1;
-    nl_sim_inflight_leave(device);
+    nl_sim_inflight_end_call(device);
     return 0;
 }
 

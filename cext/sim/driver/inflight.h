@@ -6,8 +6,8 @@
 
 /* Call enter at the beginning and leave at the end of a driver call. enter returns 0 if the context
  * is being destroyed; then do not call leave. */
-int nl_sim_inflight_enter(int device);
-void nl_sim_inflight_leave(int device);
+int nl_sim_inflight_begin_call(int device);
+void nl_sim_inflight_end_call(int device);
 /* close makes new calls fail, and waits for the calls in progress, which must not include the
  * calling one. Only one thread at a time can close a device. */
 void nl_sim_inflight_close(int device);

@@ -290,8 +290,9 @@ static CUresult make_twin(nl_sim_module *m, uint32_t mask, nl_checks_compile_fn 
     return CUDA_SUCCESS;
 }
 
-CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_compile_fn compile,
-                            nl_sim_function **out, char *log, size_t log_size) {
+CUresult nl_sim_module_find_twin(nl_sim_function *function, uint32_t mask,
+                                 nl_checks_compile_fn compile, nl_sim_function **out, char *log,
+                                 size_t log_size) {
     if (function->module->checks == mask) {
         *out = function;
         return CUDA_SUCCESS;
@@ -307,7 +308,7 @@ CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_
     return status;
 }
 
-uint32_t nl_sim_module_checks(const nl_sim_module *m) {
+uint32_t nl_sim_module_get_checks(const nl_sim_module *m) {
     return m->checks;
 }
 
@@ -315,7 +316,7 @@ int nl_sim_module_traps_reals(const nl_sim_module *m) {
     return m->traps_reals;
 }
 
-const nl_sim_object *nl_sim_module_object(const nl_sim_module *m) {
+const nl_sim_object *nl_sim_module_get_object(const nl_sim_module *m) {
     return &m->object;
 }
 
@@ -361,7 +362,7 @@ CUresult nl_sim_module_function(nl_sim_module *m, const char *symbol, nl_sim_fun
     return status;
 }
 
-nl_sim_function *nl_sim_module_function_of(nl_sim_module *m, const nl_sim_kernel *kernel) {
+nl_sim_function *nl_sim_module_find_function(nl_sim_module *m, const nl_sim_kernel *kernel) {
     for (int i = 0;; i++) {
         char symbol[40];
         nl_sim_function *f;

@@ -31,10 +31,11 @@ CUresult nl_sim_module_load(nl_sim_context *context, const void *image, nl_sim_m
 /* Sets *out to the function compiled for the checks in `mask` (bits of NL_CHECK_COMPILED, or 0 for
  * none): the function itself, or its twin, which is compiled and loaded at the first call and lives
  * as long as the function. On failure, writes a message to `log`. */
-CUresult nl_sim_module_twin(nl_sim_function *function, uint32_t mask, nl_checks_compile_fn compile,
-                            nl_sim_function **out, char *log, size_t log_size);
+CUresult nl_sim_module_find_twin(nl_sim_function *function, uint32_t mask,
+                                 nl_checks_compile_fn compile, nl_sim_function **out, char *log,
+                                 size_t log_size);
 /* Returns the checks for which the module was compiled, a mask of bits of NL_CHECK_COMPILED. */
-uint32_t nl_sim_module_checks(const nl_sim_module *module);
+uint32_t nl_sim_module_get_checks(const nl_sim_module *module);
 /* Returns whether the module's kernels need the processor's floating-point exceptions for the NaN
  * check (reals.h). */
 int nl_sim_module_traps_reals(const nl_sim_module *module);
@@ -49,14 +50,14 @@ const nl_sim_parameters *nl_sim_module_parameters(const nl_sim_function *functio
  * other modules. */
 struct nl_sim_variables *nl_sim_module_variables(const nl_sim_module *module);
 /* Returns the loaded shared library. */
-const nl_sim_object *nl_sim_module_object(const nl_sim_module *module);
+const nl_sim_object *nl_sim_module_get_object(const nl_sim_module *module);
 nl_sim_context *nl_sim_module_context(const nl_sim_module *module);
 /* Unloads the module. All work that uses the module must have ended. */
 void nl_sim_module_destroy(nl_sim_module *module);
 CUresult nl_sim_module_function(nl_sim_module *module, const char *symbol, nl_sim_function **out);
 /* Returns the function of the module that runs this kernel, or NULL if the image does not export
  * it. */
-nl_sim_function *nl_sim_module_function_of(nl_sim_module *module, const nl_sim_kernel *kernel);
+nl_sim_function *nl_sim_module_find_function(nl_sim_module *module, const nl_sim_kernel *kernel);
 CUresult nl_sim_module_global(nl_sim_module *module, const char *symbol, void **address,
                               size_t *size);
 

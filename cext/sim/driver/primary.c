@@ -25,12 +25,12 @@ static nl_mutex lock = NL_MUTEX_INIT;
 static void reset_in_child(void) {
     nl_sim_context_forget();
     nl_mutex_init(&lock);
-    nl_sim_stream_forget();
+    nl_sim_stream_reset_in_child();
     nl_sim_watch_forget();
     nl_sim_xorwow_forget();
     nl_sim_worker_forget();
     nl_sim_memory_forget();
-    nl_sim_handle_forget();
+    nl_sim_handle_reset_lock_in_child();
     nl_sim_heap_forget();
     nl_sim_inflight_forget();
 }
@@ -104,10 +104,10 @@ static void destroy_lock_held(nl_sim_context *context) {
 
 /* Waits for running work before calls are rejected, because the work may need driver calls. */
 static void wait_for_work(nl_sim_context *context) {
-    if (!nl_sim_inflight_enter(context->device))
+    if (!nl_sim_inflight_begin_call(context->device))
         return;
     nl_sim_stream_wait_context(context);
-    nl_sim_inflight_leave(context->device);
+    nl_sim_inflight_end_call(context->device);
 }
 
 void nl_sim_primary_reset(nl_sim_context *context) {

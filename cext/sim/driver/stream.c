@@ -55,20 +55,20 @@ nl_sim_stream *nl_sim_stream_create(nl_sim_context *context, unsigned flags, int
     nl_sim_streams_lock();
     stream->next = context->streams;
     context->streams = stream;
-    nl_sim_streamclock_enter(stream);
+    nl_sim_streamclock_assign_index(stream);
     nl_sim_streams_unlock();
     return stream;
 }
 
 /* Removes a closed stream without operations from its context. */
-static void retire_lock_held(nl_sim_stream *stream) {
+static void free_closed_stream_lock_held(nl_sim_stream *stream) {
     nl_sim_stream **p = &stream->context->streams;
     while (*p && *p != stream)
         p = &(*p)->next;
     if (!*p)
         return;
     *p = stream->next;
-    nl_sim_streamclock_leave(stream);
+    nl_sim_streamclock_release_index(stream);
     if (stream->fault.status && !stream->context->fault.status) {
         stream->context->fault = stream->fault;
         stream->fault = (nl_sim_pending){.status = CUDA_SUCCESS};
@@ -79,15 +79,15 @@ static void retire_lock_held(nl_sim_stream *stream) {
 void nl_sim_stream_close(nl_sim_stream *stream) {
     nl_sim_streams_lock();
     stream->closed = 1;
-    nl_sim_capture_lose_lock_held(stream);
+    nl_sim_capture_remove_stream_lock_held(stream);
     if (stream->state == IDLE)
-        retire_lock_held(stream);
+        free_closed_stream_lock_held(stream);
     nl_sim_streams_unlock();
 }
 
 /* Order of operations */
 
-int nl_sim_stream_add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket) {
+int nl_sim_stream_add_dependency(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket) {
     if (!op->after) {
         op->after = op->after_few;
         op->after_capacity = sizeof op->after_few / sizeof op->after_few[0];
@@ -117,18 +117,18 @@ static void add_legacy_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
         return;
     if (stream != legacy) {
         if (legacy->issued != legacy->done &&
-            nl_sim_stream_add_after(op, legacy, legacy->issued) < 0)
+            nl_sim_stream_add_dependency(op, legacy, legacy->issued) < 0)
             nl_sim_stream_wait_ticket_lock_held(legacy, legacy->issued);
         return;
     }
     for (nl_sim_stream *s = stream->context->streams; s; s = s->next) {
         if (s != legacy && !(s->flags & CU_STREAM_NON_BLOCKING) && s->issued != s->done &&
-            nl_sim_stream_add_after(op, s, s->issued) < 0)
+            nl_sim_stream_add_dependency(op, s, s->issued) < 0)
             nl_sim_stream_wait_ticket_lock_held(s, s->issued);
     }
 }
 
-static nl_sim_after *first_unmet(nl_sim_op *op) {
+static nl_sim_after *find_unmet_dependency(nl_sim_op *op) {
     for (unsigned i = 0; i < op->after_count; i++) {
         if (op->after[i].stream->done < op->after[i].ticket)
             return &op->after[i];
@@ -149,7 +149,7 @@ static void free_operation(nl_sim_op *op) {
 
 /* Lists */
 
-static void unlink_from(nl_sim_stream **list, nl_sim_stream *stream) {
+static void unlink_stream(nl_sim_stream **list, nl_sim_stream *stream) {
     while (*list != stream)
         list = &(*list)->next_queued;
     *list = stream->next_queued;
@@ -157,7 +157,7 @@ static void unlink_from(nl_sim_stream **list, nl_sim_stream *stream) {
 
 static void *scheduler_thread(void *unused);
 
-static void make_ready_lock_held(nl_sim_stream *stream) {
+static void add_ready_stream_lock_held(nl_sim_stream *stream) {
     nl_sim_stream **p = &sched.ready;
     while (*p && (*p)->priority <= stream->priority)
         p = &(*p)->next_queued;
@@ -177,13 +177,13 @@ static void make_ready_lock_held(nl_sim_stream *stream) {
     }
 }
 
-static void remove_ready_lock_held(nl_sim_stream *stream) {
-    unlink_from(&sched.ready, stream);
+static void remove_ready_stream_lock_held(nl_sim_stream *stream) {
+    unlink_stream(&sched.ready, stream);
     sched.ready_count--;
 }
 
 /* Completes the first operation of a stream, which has run. */
-static void complete_lock_held(nl_sim_stream *stream) {
+static void complete_operation_lock_held(nl_sim_stream *stream) {
     nl_sim_op *op = stream->head;
     if (op->settle)
         op->settle(op, stream);
@@ -199,16 +199,16 @@ static void complete_lock_held(nl_sim_stream *stream) {
 /* Completes operations at the head of a stream that have no function to run. Returns 0 if the
  * stream is then idle or blocked; returns 1 if its first operation can run: the caller must set the
  * state. */
-static int complete_empty_lock_held(nl_sim_stream *stream) {
+static int complete_empty_operations_lock_held(nl_sim_stream *stream) {
     for (;;) {
         nl_sim_op *op = stream->head;
         if (!op) {
             stream->state = IDLE;
             if (stream->closed)
-                retire_lock_held(stream);
+                free_closed_stream_lock_held(stream);
             return 0;
         }
-        if (first_unmet(op)) {
+        if (find_unmet_dependency(op)) {
             stream->state = BLOCKED;
             stream->next_queued = sched.blocked;
             sched.blocked = stream;
@@ -216,22 +216,22 @@ static int complete_empty_lock_held(nl_sim_stream *stream) {
         }
         if (op->run)
             return 1;
-        complete_lock_held(stream);
+        complete_operation_lock_held(stream);
     }
 }
 
 /* Makes those blocked streams ready whose first operation can run; call it after an operation has
  * completed. */
-static void unblock_lock_held(void) {
+static void unblock_streams_lock_held(void) {
     for (nl_sim_stream **p = &sched.blocked; *p;) {
         nl_sim_stream *stream = *p;
-        if (first_unmet(stream->head)) {
+        if (find_unmet_dependency(stream->head)) {
             p = &stream->next_queued;
             continue;
         }
         *p = stream->next_queued;
-        if (complete_empty_lock_held(stream))
-            make_ready_lock_held(stream);
+        if (complete_empty_operations_lock_held(stream))
+            add_ready_stream_lock_held(stream);
         /* restarts the search, because the completion may allow other blocked streams to
          * continue */
         p = &sched.blocked;
@@ -240,7 +240,7 @@ static void unblock_lock_held(void) {
 
 /* Running */
 
-static void fail_lock_held(nl_sim_stream *stream, CUresult status, const nl_fault *fault) {
+static void fail_stream_lock_held(nl_sim_stream *stream, CUresult status, const nl_fault *fault) {
     static uint64_t faults;
     if (stream->done < stream->cancelled && !*sched.stopped)
         nl_fault_sentence(fault, sched.stopped, sizeof sched.stopped);
@@ -252,7 +252,7 @@ static void fail_lock_held(nl_sim_stream *stream, CUresult status, const nl_faul
 }
 
 /* Initializes a fault that consists only of the given message. */
-static const nl_fault *message_fault(nl_fault *fault, const char *what) {
+static const nl_fault *make_message_fault(nl_fault *fault, const char *what) {
     nl_fault_init(fault, 0, NL_FAULT_HEAD_NONE, "");
     nl_fault_format(fault, "%s", what);
     return fault;
@@ -261,21 +261,21 @@ static const nl_fault *message_fault(nl_fault *fault, const char *what) {
 /* Returns the kinds of operations that a waiting thread must not run: launches, if the thread can
  * be interrupted, because such a thread must check for interrupts. If no scheduler thread could be
  * started, the waiting thread runs all kinds, because no other thread runs them. */
-static unsigned not_for_me_lock_held(void) {
+static unsigned excluded_kinds_lock_held(void) {
     if (sched.threads == 0)
         return 0;
     return NL_SIM_OP_HOST | (nl_interrupt_is_possible(1) ? NL_SIM_OP_LAUNCH : 0);
 }
 
-static void run_first_lock_held(nl_sim_stream *stream) {
+static void run_first_operation_lock_held(nl_sim_stream *stream) {
     nl_sim_op *op = stream->head;
     stream->state = RUNNING;
     if ((op->flags & NL_SIM_OP_LAUNCH) && stream->done < stream->cancelled) {
         nl_fault fault;
-        fail_lock_held(
+        fail_stream_lock_held(
             stream, CUDA_ERROR_LAUNCH_TIMEOUT,
-            message_fault(&fault,
-                          "a launch after an interrupted launch of the same stream was cancelled"));
+            make_message_fault(
+                &fault, "a launch after an interrupted launch of the same stream was cancelled"));
         return;
     }
     sched.running++;
@@ -288,19 +288,19 @@ static void run_first_lock_held(nl_sim_stream *stream) {
 /* Runs the operations of a stream whose first operation can run, until the stream is idle or
  * blocked. A waiting thread also stops when `ticket` of `goal` has run, or when the next operation
  * is for the scheduler threads. */
-static void run_lock_held(nl_sim_stream *stream, nl_sim_stream *goal, uint64_t ticket) {
-    unsigned not_for_me = goal ? not_for_me_lock_held() : 0;
+static void run_stream_lock_held(nl_sim_stream *stream, nl_sim_stream *goal, uint64_t ticket) {
+    unsigned not_for_me = goal ? excluded_kinds_lock_held() : 0;
     stream->references++;
     do {
         if (goal && (goal->done >= ticket || (stream->head->flags & not_for_me))) {
-            make_ready_lock_held(stream);
+            add_ready_stream_lock_held(stream);
             break;
         }
-        run_first_lock_held(stream);
-        complete_lock_held(stream);
-        unblock_lock_held();
-    } while (complete_empty_lock_held(stream) && !sched.exiting);
-    unblock_lock_held();
+        run_first_operation_lock_held(stream);
+        complete_operation_lock_held(stream);
+        unblock_streams_lock_held();
+    } while (complete_empty_operations_lock_held(stream) && !sched.exiting);
+    unblock_streams_lock_held();
     nl_sim_stream_release_lock_held(stream);
 }
 
@@ -316,8 +316,8 @@ static void *scheduler_thread(void *unused) {
             sched.idle--;
             continue;
         }
-        remove_ready_lock_held(stream);
-        run_lock_held(stream, NULL, 0);
+        remove_ready_stream_lock_held(stream);
+        run_stream_lock_held(stream, NULL, 0);
     }
     return NULL;
 }
@@ -325,28 +325,28 @@ static void *scheduler_thread(void *unused) {
 /* Returns `stream`, or a stream for which it waits, if the calling thread can run its first
  * operation now, or NULL if there is none. */
 static nl_sim_stream *find_runnable_stream(nl_sim_stream *stream) {
-    unsigned not_for_me = not_for_me_lock_held();
+    unsigned not_for_me = excluded_kinds_lock_held();
     for (int depth = 0; stream && depth < 16; depth++) {
         if (stream->state == READY)
             return stream->head->flags & not_for_me ? NULL : stream;
         if (stream->state != BLOCKED)
             return NULL;
-        nl_sim_after *after = first_unmet(stream->head);
+        nl_sim_after *after = find_unmet_dependency(stream->head);
         stream = after ? after->stream : NULL;
     }
     return NULL;
 }
 
-static void cancel_lock_held(nl_sim_stream *stream) {
+static void cancel_operations_lock_held(nl_sim_stream *stream) {
     stream->cancelled = stream->issued;
 }
 
-static void stop_lock_held(nl_sim_stream *stream) {
+static void stop_running_job_lock_held(nl_sim_stream *stream) {
     if (stream->job && stream->done < stream->cancelled)
         nl_sim_watch_stop(stream->job, NL_SIM_INTERRUPTED);
 }
 
-static void for_all_lock_held(void (*act)(nl_sim_stream *stream)) {
+static void visit_streams_lock_held(void (*act)(nl_sim_stream *stream)) {
     for (int i = 0; i < nl_sim_context_count(); i++) {
         for (nl_sim_stream *s = nl_sim_context_at(i)->streams; s; s = s->next)
             act(s);
@@ -367,7 +367,7 @@ static void poll_interrupt_lock_held(patience *p) {
     nl_sim_streams_lock();
     if (asked) {
         *sched.stopped = '\0';
-        for_all_lock_held(cancel_lock_held);
+        visit_streams_lock_held(cancel_operations_lock_held);
     }
     p->interrupted |= asked;
 }
@@ -375,12 +375,12 @@ static void poll_interrupt_lock_held(patience *p) {
 /* Waits for the next completion of an operation. Checks for interrupts at intervals. After an
  * interrupt, stops the running launches and cancels later launches, so that the wait for these
  * launches ends. */
-static void wait_patiently_lock_held(patience *p) {
+static void wait_for_completion_lock_held(patience *p) {
     uint64_t time = nl_clock_ns();
     if (p->next && time >= p->next) {
         poll_interrupt_lock_held(p);
         if (p->interrupted)
-            for_all_lock_held(stop_lock_held);
+            visit_streams_lock_held(stop_running_job_lock_held);
         p->next = 0;
         return; /* the operation may have completed while the lock was released */
     }
@@ -398,10 +398,10 @@ void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket)
     while (stream->done < ticket && !sched.exiting) {
         nl_sim_stream *other = find_runnable_stream(stream);
         if (other) {
-            remove_ready_lock_held(other);
-            run_lock_held(other, stream, ticket);
+            remove_ready_stream_lock_held(other);
+            run_stream_lock_held(other, stream, ticket);
         } else if (is_interruptible) {
-            wait_patiently_lock_held(&patience);
+            wait_for_completion_lock_held(&patience);
         } else {
             sched.waiting++;
             nl_cond_wait(&sched.done, &nl_sim_streams_mutex);
@@ -417,10 +417,10 @@ void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket)
 
 uint64_t nl_sim_stream_issue_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
     if (stream->capture) {
-        nl_sim_capture_add_lock_held(stream, op);
+        nl_sim_capture_add_op_lock_held(stream, op);
         return 0;
     }
-    nl_sim_streamclock_issue(stream, op);
+    nl_sim_streamclock_issue_operation(stream, op);
     add_legacy_lock_held(stream, op);
     op->next = NULL;
     op->number = ++sched.issued;
@@ -433,13 +433,13 @@ uint64_t nl_sim_stream_issue_lock_held(nl_sim_stream *stream, nl_sim_op *op) {
     if (stream->state != IDLE)
         return ticket;
     int at_once = op->flags & NL_SIM_OP_INLINE;
-    if (complete_empty_lock_held(stream)) {
+    if (complete_empty_operations_lock_held(stream)) {
         if (at_once)
-            run_lock_held(stream, stream, ticket);
+            run_stream_lock_held(stream, stream, ticket);
         else
-            make_ready_lock_held(stream);
+            add_ready_stream_lock_held(stream);
     } else if (stream->state == IDLE) {
-        unblock_lock_held();
+        unblock_streams_lock_held();
     }
     return ticket;
 }
@@ -474,7 +474,7 @@ static void join_host_clock_lock_held(nl_sim_stream *stream) {
 
 /* Returns the ticket that the stream's last operation had when `number` operations had been issued
  * to all streams together. */
-static uint64_t ticket_lock_held(const nl_sim_stream *stream, uint64_t number) {
+static uint64_t ticket_at_number_lock_held(const nl_sim_stream *stream, uint64_t number) {
     uint64_t ticket = stream->done;
     for (const nl_sim_op *op = stream->head; op && op->number <= number; op = op->next)
         ticket++;
@@ -483,11 +483,11 @@ static uint64_t ticket_lock_held(const nl_sim_stream *stream, uint64_t number) {
 
 /* Waits for all streams of a context, except those with one of `flags`. Does not wait for
  * operations that other threads issue during the wait, because such operations may never end. */
-static void wait_context_lock_held(nl_sim_context *context, unsigned flags) {
+static void wait_for_context_lock_held(nl_sim_context *context, unsigned flags) {
     uint64_t now = sched.issued;
 restart:
     for (nl_sim_stream *s = context->streams; s && !sched.exiting; s = s->next) {
-        uint64_t ticket = s->flags & flags ? s->done : ticket_lock_held(s, now);
+        uint64_t ticket = s->flags & flags ? s->done : ticket_at_number_lock_held(s, now);
         if (ticket != s->done) {
             nl_sim_stream_wait_ticket_lock_held(s, ticket);
             goto restart; /* the list may have changed */
@@ -496,17 +496,17 @@ restart:
 }
 
 /* Waits for all operations that are ordered before a new operation of the stream. */
-static void wait_stream_lock_held(nl_sim_stream *stream) {
+static void wait_for_stream_lock_held(nl_sim_stream *stream) {
     join_host_clock_lock_held(stream);
     if (stream == stream->context->legacy)
-        wait_context_lock_held(stream->context, CU_STREAM_NON_BLOCKING);
+        wait_for_context_lock_held(stream->context, CU_STREAM_NON_BLOCKING);
     else
         nl_sim_stream_wait_ticket_lock_held(stream, stream->issued);
 }
 
 void nl_sim_stream_wait(nl_sim_stream *stream) {
     nl_sim_streams_lock();
-    wait_stream_lock_held(stream);
+    wait_for_stream_lock_held(stream);
     nl_sim_streams_unlock();
 }
 
@@ -527,19 +527,19 @@ void nl_sim_stream_wait_context(nl_sim_context *context) {
     nl_sim_streams_lock();
     for (nl_sim_stream *s = context->streams; s; s = s->next)
         nl_sim_streamclock_join_host(&s->clock);
-    wait_context_lock_held(context, 0);
+    wait_for_context_lock_held(context, 0);
     nl_sim_streams_unlock();
 }
 
 /* Faults */
 
-void nl_sim_stream_fail(nl_sim_stream *stream, CUresult status, const nl_fault *fault) {
+void nl_sim_stream_set_failed(nl_sim_stream *stream, CUresult status, const nl_fault *fault) {
     nl_sim_streams_lock();
-    fail_lock_held(stream, status, fault);
+    fail_stream_lock_held(stream, status, fault);
     nl_sim_streams_unlock();
 }
 
-void nl_sim_stream_set_job(nl_sim_stream *stream, struct nl_sim_job *job) {
+void nl_sim_stream_set_running_job(nl_sim_stream *stream, struct nl_sim_job *job) {
     nl_sim_streams_lock();
     stream->job = job;
     nl_sim_streams_unlock();
@@ -550,7 +550,7 @@ static CUresult report_pending_fault(const nl_sim_pending *pending) {
     if (pending->status)
         nl_sim_lasterror_report(pending->id, pending->fault
                                                  ? pending->fault
-                                                 : message_fault(&unknown, "out of memory"));
+                                                 : make_message_fault(&unknown, "out of memory"));
     return pending->status;
 }
 
@@ -570,7 +570,7 @@ CUresult nl_sim_stream_report_fault(nl_sim_context *context, nl_sim_stream *stre
         status = report_pending_fault(&context->fault);
     if (!status && interrupted) {
         nl_fault fault;
-        nl_sim_lasterror_report(0, message_fault(&fault, "interrupted"));
+        nl_sim_lasterror_report(0, make_message_fault(&fault, "interrupted"));
         status = CUDA_ERROR_LAUNCH_TIMEOUT;
     }
     nl_sim_streams_unlock();
@@ -585,7 +585,7 @@ static void clear_pending_fault(nl_sim_pending *fault, uint64_t id) {
     *fault = (nl_sim_pending){.status = CUDA_SUCCESS};
 }
 
-static void clear_lock_held(nl_sim_context *context, uint64_t id) {
+static void clear_faults_lock_held(nl_sim_context *context, uint64_t id) {
     clear_pending_fault(&context->fault, id);
     for (nl_sim_stream *s = context->streams; s; s = s->next)
         clear_pending_fault(&s->fault, id);
@@ -594,13 +594,13 @@ static void clear_lock_held(nl_sim_context *context, uint64_t id) {
 void nl_sim_stream_clear_fault(uint64_t id) {
     nl_sim_streams_lock();
     for (int i = 0; i < nl_sim_context_count(); i++)
-        clear_lock_held(nl_sim_context_at(i), id);
+        clear_faults_lock_held(nl_sim_context_at(i), id);
     nl_sim_streams_unlock();
 }
 
 void nl_sim_stream_clear_faults(nl_sim_context *context) {
     nl_sim_streams_lock();
-    clear_lock_held(context, 0);
+    clear_faults_lock_held(context, 0);
     nl_sim_streams_unlock();
 }
 
@@ -609,8 +609,8 @@ void nl_sim_stream_clear_faults(nl_sim_context *context) {
 /* The exit handler of the process, during which operations may be running. Stops running kernels at
  * their next block, and prevents the start of operations. A kernel that never ends does not prevent
  * the exit. */
-static void at_exit(void) {
-    if (nl_sim_context_forked())
+static void stop_streams_at_exit(void) {
+    if (nl_sim_context_is_forked())
         return;
     nl_sim_streams_lock();
     sched.exiting = 1;
@@ -631,10 +631,10 @@ static void at_exit(void) {
 }
 
 void nl_sim_stream_open(void) {
-    atexit(at_exit);
+    atexit(stop_streams_at_exit);
 }
 
-void nl_sim_stream_forget(void) {
+void nl_sim_stream_reset_in_child(void) {
     nl_mutex_init(&nl_sim_streams_mutex);
     nl_cond_init(&sched.work);
     nl_cond_init(&sched.done);

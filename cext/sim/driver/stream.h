@@ -23,8 +23,8 @@ void nl_sim_stream_wait_context(nl_sim_context *context);
 
 /* Records a fault of the operation that is running, which the next synchronizing call reports.
  * Call this function only in op->run. */
-void nl_sim_stream_fail(nl_sim_stream *stream, CUresult status, const nl_fault *fault);
-void nl_sim_stream_set_job(nl_sim_stream *stream, struct nl_sim_job *job);
+void nl_sim_stream_set_failed(nl_sim_stream *stream, CUresult status, const nl_fault *fault);
+void nl_sim_stream_set_running_job(nl_sim_stream *stream, struct nl_sim_job *job);
 /* Returns the status of a pending fault of this stream (for a default stream, also of the streams
  * that it waits for), or, if stream is NULL, of any stream of the context. Stores the fault as the
  * calling thread's last error. The fault stays pending until it is cleared, so that a caller can
@@ -43,9 +43,9 @@ void nl_sim_stream_release_lock_held(nl_sim_stream *stream);
 /* Makes `op` run only after the operation with that ticket; call it before `op` is issued. Acquires
  * a reference to the stream. Returns -1 if memory runs out, which cannot happen for the first three
  * tickets. */
-int nl_sim_stream_add_after(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket);
+int nl_sim_stream_add_dependency(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket);
 
-void nl_sim_stream_open(void);   /* registers the exit handler */
-void nl_sim_stream_forget(void); /* call this in a forked child */
+void nl_sim_stream_open(void);           /* registers the exit handler */
+void nl_sim_stream_reset_in_child(void); /* call this in a forked child */
 
 #endif

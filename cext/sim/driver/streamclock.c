@@ -14,14 +14,14 @@ int nl_sim_streamclock_open(void) {
     if (nl_sim_overlap_is_recorded())
         return 0;
     nl_sim_streams_lock();
-    int status = nl_sim_overlap_keep();
+    int status = nl_sim_overlap_enable();
     nl_sim_streams_unlock();
     return status;
 }
 
 /* Assigns a free index, if any, but not the index that was released last, because a new stream with
  * the index of a destroyed stream would seem to be the same stream. */
-void nl_sim_streamclock_enter(nl_sim_stream *stream) {
+void nl_sim_streamclock_assign_index(nl_sim_stream *stream) {
     unsigned place = (last_place + 1) % NL_SIM_OVERLAP_STREAMS;
     for (unsigned i = 0; i < NL_SIM_OVERLAP_STREAMS && users[place]; i++)
         place = (place + 1) % NL_SIM_OVERLAP_STREAMS;
@@ -33,7 +33,7 @@ void nl_sim_streamclock_enter(nl_sim_stream *stream) {
 
 /* Merges the stream's clock into the default stream's clock: the default stream stays ordered after
  * operations of destroyed blocking streams. */
-void nl_sim_streamclock_leave(nl_sim_stream *stream) {
+void nl_sim_streamclock_release_index(nl_sim_stream *stream) {
     users[stream->place]--;
     if (!(stream->flags & CU_STREAM_NON_BLOCKING) && stream->context->legacy)
         nl_sim_streamclock_join(&stream->context->legacy->clock, &stream->clock);
@@ -51,7 +51,7 @@ void nl_sim_streamclock_join_host(const nl_sim_streamclock *clock) {
 }
 
 /* Merges clocks according to the rule of add_legacy_lock_held in stream.c. */
-static void join_legacy(nl_sim_stream *stream) {
+static void join_legacy_stream(nl_sim_stream *stream) {
     nl_sim_stream *legacy = stream->context->legacy;
     if (stream->flags & CU_STREAM_NON_BLOCKING)
         return;
@@ -68,7 +68,7 @@ static void join_legacy(nl_sim_stream *stream) {
 /* source line of the thread's next operation, or "" if it was not set */
 static _Thread_local char caller[NL_SIM_CALLER];
 
-unsigned nl_sim_streamclock_number(CUstream stream) {
+unsigned nl_sim_streamclock_stream_number(CUstream stream) {
     return ((const nl_sim_stream *)stream)->number;
 }
 
@@ -96,15 +96,16 @@ static void watch_operation(const nl_sim_stream *stream, nl_sim_op *op) {
     name_stream(stream, where, sizeof where);
     snprintf(what, sizeof what, "%s%.64s", op->name ? "kernel " : "",
              op->name ? op->name : "a copy");
-    op->overlap = nl_sim_overlap_make(last_id++, &stream->clock, stream->place, what, where);
+    op->overlap =
+        nl_sim_overlap_new_operation(last_id++, &stream->clock, stream->place, what, where);
     caller[0] = '\0';
 }
 
-void nl_sim_streamclock_issue(nl_sim_stream *stream, nl_sim_op *op) {
+void nl_sim_streamclock_issue_operation(nl_sim_stream *stream, nl_sim_op *op) {
     if (!nl_sim_overlap_is_recorded())
         return;
     nl_sim_streamclock_join(&stream->clock, &host);
-    join_legacy(stream);
+    join_legacy_stream(stream);
     stream->clock.ticket[stream->place] = ++issued[stream->place];
     if (op->flags & NL_SIM_OP_WATCHED)
         watch_operation(stream, op);
@@ -116,10 +117,10 @@ void nl_sim_streamclock_begin_host(const nl_sim_overlap *operation) {
     host_function = operation;
 }
 
-void nl_sim_streamclock_host_knows(void) {
+void nl_sim_streamclock_order_host(void) {
     if (!host_function)
         return;
     nl_sim_streams_lock();
-    nl_sim_streamclock_join_host(nl_sim_overlap_clock(host_function));
+    nl_sim_streamclock_join_host(nl_sim_overlap_get_clock(host_function));
     nl_sim_streams_unlock();
 }

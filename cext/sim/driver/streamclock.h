@@ -10,12 +10,12 @@
 /* Enables the clocks; returns 0, or -1 if memory runs out. Acquires the lock of all streams. */
 int nl_sim_streamclock_open(void);
 
-/* Call the functions below with the lock of all streams held. nl_sim_streamclock_enter assigns a
- * clock index to a new stream; nl_sim_streamclock_leave releases the index. */
-void nl_sim_streamclock_enter(nl_sim_stream *stream);
-void nl_sim_streamclock_leave(nl_sim_stream *stream);
+/* Call the functions below with the lock of all streams held. nl_sim_streamclock_assign_index
+ * assigns a clock index to a new stream; nl_sim_streamclock_release_index releases the index. */
+void nl_sim_streamclock_assign_index(nl_sim_stream *stream);
+void nl_sim_streamclock_release_index(nl_sim_stream *stream);
 /* Updates the clocks when an operation is issued to the stream. */
-void nl_sim_streamclock_issue(nl_sim_stream *stream, nl_sim_op *op);
+void nl_sim_streamclock_issue_operation(nl_sim_stream *stream, nl_sim_op *op);
 /* Merges `earlier` into `later`: everything that happened before `earlier` then also happens before
  * `later`. */
 void nl_sim_streamclock_join(nl_sim_streamclock *later, const nl_sim_streamclock *earlier);
@@ -29,13 +29,13 @@ void nl_sim_streamclock_set_caller(const char *file, int line);
 /* Writes the source line that set_caller has stored, as "lesson.py, line 20", or "". */
 void nl_sim_streamclock_get_caller(char text[NL_SIM_CALLER]);
 /* Returns the number that identifies the stream in reports (nl_driver.StreamNumber). */
-unsigned nl_sim_streamclock_number(CUstream stream);
+unsigned nl_sim_streamclock_stream_number(CUstream stream);
 
 /* Call begin_host with the operation before a host function runs, and with NULL afterwards.
  *
  * host_knows implements nl_driver.HostKnows, which host functions call. After the call of
  * host_knows, all work of the stream before the host function happens before later host code. */
 void nl_sim_streamclock_begin_host(const nl_sim_overlap *operation);
-void nl_sim_streamclock_host_knows(void);
+void nl_sim_streamclock_order_host(void);
 
 #endif

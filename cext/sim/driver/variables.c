@@ -70,7 +70,7 @@ nl_sim_variables *nl_sim_variables_create(const nl_sim_object *module, const nl_
     if (!v)
         return NULL;
     nl_mutex_init(&v->lock);
-    nl_sim_elf_each_variable(module->bytes, module->size, add_variable, &m);
+    nl_sim_elf_visit_variables(module->bytes, module->size, add_variable, &m);
     if (!m.failed)
         return v;
     nl_sim_variables_destroy(v);
@@ -89,8 +89,8 @@ void nl_sim_variables_destroy(nl_sim_variables *v) {
     nl_mem_free(v);
 }
 
-static void carry_values(const pair *p, const unsigned char *from, unsigned char *last,
-                         unsigned char *to, unsigned char *others_last) {
+static void copy_changed_value(const pair *p, const unsigned char *from, unsigned char *last,
+                               unsigned char *to, unsigned char *others_last) {
     if (memcmp(from, last, p->size) == 0)
         return;
     for (size_t i = 0; i < p->size; i++) {
@@ -99,16 +99,16 @@ static void carry_values(const pair *p, const unsigned char *from, unsigned char
     }
 }
 
-void nl_sim_variables_bring(nl_sim_variables *v) {
+void nl_sim_variables_copy_to_twin(nl_sim_variables *v) {
     nl_mutex_lock(&v->lock);
     for (pair *p = v->pairs; p; p = p->next)
-        carry_values(p, p->module, p->last, p->twin, p->last + p->size);
+        copy_changed_value(p, p->module, p->last, p->twin, p->last + p->size);
     nl_mutex_unlock(&v->lock);
 }
 
-void nl_sim_variables_return(nl_sim_variables *v) {
+void nl_sim_variables_copy_from_twin(nl_sim_variables *v) {
     nl_mutex_lock(&v->lock);
     for (pair *p = v->pairs; p; p = p->next)
-        carry_values(p, p->twin, p->last + p->size, p->module, p->last);
+        copy_changed_value(p, p->twin, p->last + p->size, p->module, p->last);
     nl_mutex_unlock(&v->lock);
 }

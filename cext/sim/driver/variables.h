@@ -14,9 +14,9 @@ typedef struct nl_sim_variables nl_sim_variables;
  * runs out. */
 nl_sim_variables *nl_sim_variables_create(const nl_sim_object *module, const nl_sim_object *twin);
 void nl_sim_variables_destroy(nl_sim_variables *variables); /* accepts NULL */
-/* Call nl_sim_variables_bring before a checked launch: copies changes from the module to the twin.
- * Call nl_sim_variables_return after the launch: copies changes back. */
-void nl_sim_variables_bring(nl_sim_variables *variables);
-void nl_sim_variables_return(nl_sim_variables *variables);
+/* Call nl_sim_variables_copy_to_twin before a checked launch: copies changes from the module to the
+ * twin. Call nl_sim_variables_copy_from_twin after the launch: copies changes back. */
+void nl_sim_variables_copy_to_twin(nl_sim_variables *variables);
+void nl_sim_variables_copy_from_twin(nl_sim_variables *variables);
 
 #endif

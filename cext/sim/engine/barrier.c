@@ -11,7 +11,7 @@
 void nl_sim_barrier_release(nl_sim_worker *w) {
     nl_sim_barrier *b = &w->barrier;
     if (b->mixed)
-        nl_sim_report_stuck(w);
+        nl_sim_report_stuck_block(w);
     switch ((nl_sim_block_op)b->op) {
     case NL_SIM_BARRIER:
     case NL_SIM_BARRIER_COUNT:
@@ -30,7 +30,7 @@ void nl_sim_barrier_release(nl_sim_worker *w) {
     if (w->observer)
         w->observer->barrier(w);
     for (unsigned i = 0; i < w->warps; i++) {
-        nl_sim_wake(w, i, w->warp[i].barrier);
+        nl_sim_wake_thread(w, i, w->warp[i].barrier);
         w->warp[i].barrier = 0;
     }
 }
@@ -64,7 +64,7 @@ NL_SIM_INLINE int record_arrival(nl_sim_worker *w, nl_sim_block_op op, int value
         return 1;
     nl_sim_barrier_release(w);
     /* the last thread to arrive continues without a switch */
-    (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
+    (void)nl_sim_take_ready_lane(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
     w->thread[thread].wait = NL_SIM_WAIT_NONE;
     return 0;
 }
@@ -72,11 +72,11 @@ NL_SIM_INLINE int record_arrival(nl_sim_worker *w, nl_sim_block_op op, int value
 #ifdef NL_SIM_TRAMPOLINES
 static __attribute__((noinline)) void *
 arrive_in_general(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site, void *sp) {
-    nl_sim_worker *w = nl_sim_enter(thread);
+    nl_sim_worker *w = nl_sim_enter_waiting_operation(thread);
     if (!record_arrival(w, op, value, thread, site))
         return NULL;
-    unsigned next = nl_sim_pick(w, thread);
-    nl_sim_resume(w, next);
+    unsigned next = nl_sim_pick_next_thread(w, thread);
+    nl_sim_prepare_resume(w, next);
     if (next == thread)
         return NULL;
     w->thread[thread].fiber.sp = sp;
@@ -90,7 +90,7 @@ void *nl_sim_barrier_arrive(nl_sim_block_op op, int value, unsigned thread, nl_s
     nl_sim_worker *w = nl_sim_worker_current;
     const nl_sim_barrier *b = &w->barrier;
     unsigned index = thread / NL_SIM_LANES;
-    uint32_t later = w->warp[index].ready & nl_sim_above(thread % NL_SIM_LANES);
+    uint32_t later = w->warp[index].ready & nl_sim_bits_above(thread % NL_SIM_LANES);
     if (__builtin_expect(!w->fibers || b->arrived == 0 || b->arrived + 1 >= w->live ||
                              b->op != (int)op || b->site.file != site.file ||
                              b->site.line != site.line || b->site.column != site.column ||
@@ -98,7 +98,7 @@ void *nl_sim_barrier_arrive(nl_sim_block_op op, int value, unsigned thread, nl_s
                          0))
         return arrive_in_general(op, value, thread, site, sp);
     count_arrival(w, op, value, thread, site);
-    unsigned next = nl_sim_take_ready(w, index, later);
+    unsigned next = nl_sim_take_ready_lane(w, index, later);
     nl_sim_thread *t = &w->thread[next];
     w->current = next;
     t->wait = NL_SIM_WAIT_NONE;
@@ -111,7 +111,7 @@ void *nl_sim_barrier_arrive(nl_sim_block_op op, int value, unsigned thread, nl_s
 }
 #else
 int nl_sim_barrier_wait(nl_sim_block_op op, int value, unsigned thread, nl_sim_site site) {
-    nl_sim_worker *w = nl_sim_enter(thread);
+    nl_sim_worker *w = nl_sim_enter_waiting_operation(thread);
     if (record_arrival(w, op, value, thread, site)) {
         nl_sim_suspend(w, thread);
         w->thread[thread].wait = NL_SIM_WAIT_NONE;
@@ -120,22 +120,22 @@ int nl_sim_barrier_wait(nl_sim_block_op op, int value, unsigned thread, nl_sim_s
 }
 #endif
 
-void nl_sim_barrier_cross_grid(nl_sim_worker *w) {
+void nl_sim_barrier_note_grid_crossing(nl_sim_worker *w) {
     if (w->job->schedule)
         nl_sim_schedule_count_progress(w->job->schedule);
     if (w->observer)
         w->observer->grid_barrier(w);
     if (nl_sim_gridbarrier_arrive(w, w->grid_site) < 0)
-        nl_sim_report_stopped(w);
+        nl_sim_report_stopped_grid(w);
     w->grid_waiting = 0;
     for (unsigned i = 0; i < w->warps; i++) {
-        nl_sim_wake(w, i, w->warp[i].grid);
+        nl_sim_wake_thread(w, i, w->warp[i].grid);
         w->warp[i].grid = 0;
     }
 }
 
 void nl_sim_barrier_wait_grid(unsigned thread, nl_sim_site site) {
-    nl_sim_worker *w = nl_sim_enter(thread);
+    nl_sim_worker *w = nl_sim_enter_waiting_operation(thread);
     if (!w->job->launch.cooperative)
         nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, 0,
                            "a barrier over the whole grid needs a cooperative launch", thread,
@@ -148,8 +148,8 @@ void nl_sim_barrier_wait_grid(unsigned thread, nl_sim_site site) {
     if (++w->grid_waiting < w->live) {
         nl_sim_suspend(w, thread);
     } else {
-        nl_sim_barrier_cross_grid(w);
-        (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
+        nl_sim_barrier_note_grid_crossing(w);
+        (void)nl_sim_take_ready_lane(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
     }
     t->wait = NL_SIM_WAIT_NONE;
 }

@@ -21,6 +21,6 @@ void nl_sim_barrier_wait_grid(unsigned thread, nl_sim_site site);
 void nl_sim_barrier_release(nl_sim_worker *worker);
 /* Waits for the other blocks; call it when all live threads of the block are at the grid's
  * barrier. */
-void nl_sim_barrier_cross_grid(nl_sim_worker *worker);
+void nl_sim_barrier_note_grid_crossing(nl_sim_worker *worker);
 
 #endif

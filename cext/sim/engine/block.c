@@ -36,7 +36,7 @@ static int advance_to_block(nl_sim_worker *w) {
     return !nl_sim_job_stopped(w->job);
 }
 
-static void loop_entry(void *argument) {
+static void run_threads_as_loop(void *argument) {
     nl_sim_worker *w = argument;
     nl_sim_fiber_entered();
     do {
@@ -45,7 +45,7 @@ static void loop_entry(void *argument) {
             nl_sim_thread_ended(w);
     } while (advance_to_block(w));
     nl_sim_stacks_release(&w->stacks, w->root_stack);
-    nl_sim_worker_leave(w, NL_SIM_DONE);
+    nl_sim_worker_leave_block(w, NL_SIM_DONE);
 }
 
 /* Switches from the worker's own stack to the block, until the block switches back. */
@@ -73,13 +73,13 @@ static int prepare_root(nl_sim_worker *w, void (*entry)(void *)) {
  * its position, so the threads are run again one at a time until one traps. The repeated writes are
  * harmless, because the grid has failed already. replay returns the thread, or -1 if no thread
  * trapped this time. */
-static void replay_entry(void *argument) {
+static void replay_threads(void *argument) {
     nl_sim_worker *w = argument;
     nl_sim_fiber_entered();
     enter_block(w);
     for (; w->current < w->threads; w->current++)
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
-    nl_sim_worker_leave(w, NL_SIM_DONE);
+    nl_sim_worker_leave_block(w, NL_SIM_DONE);
 }
 
 static int replay_block(nl_sim_worker *w) {
@@ -88,7 +88,7 @@ static int replay_block(nl_sim_worker *w) {
     w->replaying = 1;
     for (w->current = w->first; found < 0 && w->current < w->threads; w->current++) {
         nl_sim_stacks_reset(&w->stacks);
-        if (prepare_root(w, replay_entry) < 0)
+        if (prepare_root(w, replay_threads) < 0)
             break;
         enter_fiber(w, &w->root);
         if (w->leave == NL_SIM_TRAP) {
@@ -109,9 +109,9 @@ static unsigned first_thread(nl_sim_worker *w) {
             w, w->index.x + (uint64_t)w->job->launch.grid.x *
                                 (w->index.y + (uint64_t)w->job->launch.grid.y * w->index.z));
     if (w->shuffled)
-        return nl_sim_scheduler_pick_any(w);
-    int chosen = nl_sim_scheduler_take_chosen(w);
-    return chosen >= 0 ? (unsigned)chosen : nl_sim_take_ready(w, 0, 1);
+        return nl_sim_scheduler_pick_random_thread(w);
+    int chosen = nl_sim_scheduler_take_scheduled_thread(w);
+    return chosen >= 0 ? (unsigned)chosen : nl_sim_take_ready_lane(w, 0, 1);
 }
 
 /* Runs the block worker->next. If its threads need no stacks, also runs all other blocks that the
@@ -129,14 +129,14 @@ static int run_next_block(nl_sim_worker *w) {
         int stack = nl_sim_stacks_acquire(&w->stacks);
         if (stack < 0)
             /* this call also fails, and reports that memory has run out */
-            return prepare_root(w, loop_entry);
+            return prepare_root(w, run_threads_as_loop);
         t->stack = (uint16_t)stack;
         nl_sim_fiber_prepare(&t->fiber, &w->stacks.all[stack], w->thread_entry, w);
         enter_fiber(w, &t->fiber);
         if (w->observer)
             w->observer->end_block(w);
     } else {
-        if (prepare_root(w, loop_entry) < 0)
+        if (prepare_root(w, run_threads_as_loop) < 0)
             return 0;
         enter_fiber(w, &w->root);
     }
@@ -160,11 +160,11 @@ static int run_next_block(nl_sim_worker *w) {
 }
 
 /* Runs the n-th block of a launch with clusters. */
-static void run_in_cluster(nl_sim_worker *w, uint64_t n) {
-    w->index = nl_sim_cluster_block(&w->job->launch, n);
-    if (nl_sim_cluster_enter(w, n) == 0)
+static void run_block_of_cluster(nl_sim_worker *w, uint64_t n) {
+    w->index = nl_sim_cluster_block_index(&w->job->launch, n);
+    if (nl_sim_cluster_begin_block(w, n) == 0)
         (void)run_next_block(w);
-    nl_sim_cluster_leave(w);
+    nl_sim_cluster_end_block(w);
 }
 
 void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
@@ -186,13 +186,13 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     if (w->observer)
         w->observer->enter(w);
     while (nl_sim_job_next_blocks(job, w)) {
-        uint64_t block = nl_sim_interleave_block(job, w->next), row = block / launch->grid.x;
+        uint64_t block = nl_sim_interleave_nth_block(job, w->next), row = block / launch->grid.x;
         w->index.x = (unsigned)(block % launch->grid.x);
         w->index.y = (unsigned)(row % launch->grid.y);
         w->index.z = (unsigned)(row / launch->grid.y);
         w->first = 0;
         if (job->clusters) {
-            run_in_cluster(w, block);
+            run_block_of_cluster(w, block);
         } else {
             while (run_next_block(w))
                 ;

@@ -37,7 +37,7 @@ static int find_call_on_stack(const nl_sim_worker *w, unsigned thread, nl_sim_si
         nl_sim_site user, header;
         if (word - image->low >= image->high - image->low ||
             !nl_sim_lines_find_call(image, (const void *)word, &user, &header) ||
-            nl_sim_lines_are_toolkits(user.file))
+            nl_sim_lines_is_toolkit_file(user.file))
             continue;
         int is_wanted = !site.file || (header.file && header.line == site.line &&
                                        strcmp(header.file, site.file) == 0);
@@ -52,7 +52,7 @@ static int find_call_on_stack(const nl_sim_worker *w, unsigned thread, nl_sim_si
 
 int nl_sim_caller_find(const nl_sim_worker *w, unsigned thread, nl_sim_site site,
                        nl_sim_site *call) {
-    return site.file && nl_sim_lines_are_toolkits(site.file) &&
+    return site.file && nl_sim_lines_is_toolkit_file(site.file) &&
            find_call_on_stack(w, thread, site, call);
 }
 

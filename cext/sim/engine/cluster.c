@@ -24,7 +24,7 @@ static nl_sim_dim dim_of_index(uint64_t n, unsigned x, unsigned y) {
     return (nl_sim_dim){(unsigned)(n % x), (unsigned)(n / x % y), (unsigned)(n / x / y)};
 }
 
-nl_sim_dim nl_sim_cluster_block(const nl_sim_launch *launch, uint64_t n) {
+nl_sim_dim nl_sim_cluster_block_index(const nl_sim_launch *launch, uint64_t n) {
     const nl_sim_dim *size = &launch->cluster;
     unsigned blocks = size->x * size->y * size->z;
     nl_sim_dim at = dim_of_index(n / blocks, launch->grid.x / size->x, launch->grid.y / size->y);
@@ -68,7 +68,7 @@ static void wake_blocks(nl_sim_job *job) {
 }
 
 /* Waits until another block has made progress, or the grid was stopped. */
-static void await_blocks(nl_sim_worker *w) {
+static void wait_for_other_blocks(nl_sim_worker *w) {
     nl_sim_job *job = w->job;
     if (!job->interleaver) {
         nl_cond_wait(&job->crossed, &job->lock);
@@ -97,13 +97,13 @@ static nl_sim_cluster *find_slot(nl_sim_job *job, uint64_t number) {
     return unused;
 }
 
-int nl_sim_cluster_enter(nl_sim_worker *w, uint64_t n) {
+int nl_sim_cluster_begin_block(nl_sim_worker *w, uint64_t n) {
     nl_sim_job *job = w->job;
     unsigned size = nl_sim_job_cluster_size(job);
     if (w->kernel->enter_block) /* makes the OS thread allocate its thread-local variables */
         w->kernel->enter_block(&job->launch, w->index);
     if (job->image)
-        nl_sim_object_locals(job->image, &w->locals, &w->locals_end);
+        nl_sim_object_find_locals(job->image, &w->locals, &w->locals_end);
     w->cluster_arrived = w->cluster_waiting = w->at_cluster = 0;
     w->cluster_phase = 0;
     for (unsigned i = 0; i < w->threads; i++)
@@ -116,14 +116,14 @@ int nl_sim_cluster_enter(nl_sim_worker *w, uint64_t n) {
     if (++c->present == size)
         wake_blocks(job);
     while (c->present < size && !nl_sim_job_stopped(job))
-        await_blocks(w);
+        wait_for_other_blocks(w);
     int complete = c->present == size;
     nl_mutex_unlock(&job->lock);
     return complete ? 0 : -1;
 }
 
 /* Crosses the barrier if all blocks that have not ended have arrived. */
-static void cross_if_complete(nl_sim_worker *w) {
+static void cross_barrier_if_complete(nl_sim_worker *w) {
     nl_sim_cluster *c = w->cluster;
     if (!c->arrived || c->arrived + c->ended < nl_sim_job_cluster_size(w->job))
         return;
@@ -138,12 +138,12 @@ static void cross_if_complete(nl_sim_worker *w) {
 
 /* Returns whether the cluster's barrier can never be crossed: all blocks wait for the barrier or
  * have ended, and at least one block waits without having arrived. */
-static int is_uncrossable(const nl_sim_worker *w) {
+static int is_barrier_uncrossable(const nl_sim_worker *w) {
     const nl_sim_cluster *c = w->cluster;
     return c->asleep && c->asleep + c->ended == nl_sim_job_cluster_size(w->job);
 }
 
-void nl_sim_cluster_leave(nl_sim_worker *w) {
+void nl_sim_cluster_end_block(nl_sim_worker *w) {
     nl_sim_job *job = w->job;
     nl_sim_cluster *c = w->cluster;
     unsigned size = nl_sim_job_cluster_size(job);
@@ -153,10 +153,10 @@ void nl_sim_cluster_leave(nl_sim_worker *w) {
     w->at_cluster = 0;
     w->cluster_ended = 1;
     if (!nl_sim_job_stopped(job))
-        cross_if_complete(w);
+        cross_barrier_if_complete(w);
     wake_blocks(job);
     while (c->ended < size && !nl_sim_job_stopped(job))
-        await_blocks(w);
+        wait_for_other_blocks(w);
     if (++c->left == size)
         c->number = NOBODY;
     w->cluster = NULL;
@@ -168,7 +168,7 @@ void nl_sim_cluster_leave(nl_sim_worker *w) {
 
 /* If the barrier was crossed since the block's arrival, resets the block's arrivals for the next
  * crossing. */
-static void update_phase(nl_sim_worker *w) {
+static void reset_arrivals_if_crossed(nl_sim_worker *w) {
     uint64_t crossings = nl_atomic_load(&w->cluster->crossings);
     if (crossings != w->cluster_phase) {
         w->cluster_phase = crossings;
@@ -176,19 +176,19 @@ static void update_phase(nl_sim_worker *w) {
     }
 }
 
-static int is_crossed(const nl_sim_worker *w, unsigned thread) {
+static int has_thread_crossed(const nl_sim_worker *w, unsigned thread) {
     return (nl_atomic_load(&w->cluster->crossings) & 1) != w->thread[thread].at_cluster - 1u;
 }
 
-static void arrive_if_complete(nl_sim_worker *w) {
+static void arrive_at_cluster_if_complete(nl_sim_worker *w) {
     if (!w->cluster_arrived || w->cluster_arrived < w->live)
         return;
     nl_mutex_lock(&w->job->lock);
     w->cluster->arrived += !w->at_cluster;
     w->at_cluster = 1;
-    cross_if_complete(w);
+    cross_barrier_if_complete(w);
     nl_mutex_unlock(&w->job->lock);
-    nl_sim_cluster_poll(w);
+    nl_sim_cluster_wake_crossed(w);
 }
 
 void nl_sim_cluster_arrive(unsigned thread, nl_sim_site site) {
@@ -202,13 +202,13 @@ void nl_sim_cluster_arrive(unsigned thread, nl_sim_site site) {
                            "a thread arrives at the barrier of its cluster again "
                            "before it has waited at the barrier",
                            thread, site);
-    update_phase(w);
+    reset_arrivals_if_crossed(w);
     if (w->observer)
         w->observer->cluster_arrive(w, thread, (unsigned)w->cluster_phase & 1);
     t->site = site;
     t->at_cluster = (uint8_t)(1 + (w->cluster_phase & 1));
     w->cluster_arrived++;
-    arrive_if_complete(w);
+    arrive_at_cluster_if_complete(w);
 }
 
 void nl_sim_cluster_wait(unsigned thread, nl_sim_site site) {
@@ -218,7 +218,7 @@ void nl_sim_cluster_wait(unsigned thread, nl_sim_site site) {
         nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, NL_CHECK_SYNC,
                            "a thread waits at the barrier of its cluster without having arrived",
                            thread, site);
-    if (!is_crossed(w, thread)) {
+    if (!has_thread_crossed(w, thread)) {
         t->site = site;
         t->wait = NL_SIM_WAIT_CLUSTER;
         w->cluster_waiting++;
@@ -231,42 +231,42 @@ void nl_sim_cluster_wait(unsigned thread, nl_sim_site site) {
         w->observer->cluster_wait(w, thread, parity);
 }
 
-void nl_sim_cluster_poll(nl_sim_worker *w) {
+void nl_sim_cluster_wake_crossed(nl_sim_worker *w) {
     for (unsigned i = 0; i < w->threads && w->cluster_waiting; i++) {
         nl_sim_thread *t = &w->thread[i];
-        if (t->wait != NL_SIM_WAIT_CLUSTER || !is_crossed(w, i))
+        if (t->wait != NL_SIM_WAIT_CLUSTER || !has_thread_crossed(w, i))
             continue;
         t->wait = NL_SIM_WAIT_NONE;
         w->cluster_waiting--;
-        nl_sim_wake(w, i / NL_SIM_LANES, nl_sim_lane_bit(i));
+        nl_sim_wake_thread(w, i / NL_SIM_LANES, nl_sim_lane_bit(i));
     }
 }
 
-void nl_sim_cluster_sleep(nl_sim_worker *w) {
+void nl_sim_cluster_wait_for_blocks(nl_sim_worker *w) {
     nl_sim_job *job = w->job;
     nl_sim_cluster *c = w->cluster;
     uint64_t crossings = nl_atomic_load(&c->crossings);
-    nl_sim_cluster_poll(w);
+    nl_sim_cluster_wake_crossed(w);
     if (w->ready_warps)
         return;
     nl_mutex_lock(&job->lock);
     c->asleep += c->crossings == crossings;
-    if (is_uncrossable(w)) /* the block that did not arrive reports the error */
+    if (is_barrier_uncrossable(w)) /* the block that did not arrive reports the error */
         wake_blocks(job);
     while (c->crossings == crossings && !nl_sim_job_stopped(job)) {
-        if (is_uncrossable(w) && !w->at_cluster) {
+        if (is_barrier_uncrossable(w) && !w->at_cluster) {
             nl_mutex_unlock(&job->lock);
-            nl_sim_report_stuck(w);
+            nl_sim_report_stuck_block(w);
         }
-        await_blocks(w);
+        wait_for_other_blocks(w);
     }
     int crossed = c->crossings != crossings;
     nl_mutex_unlock(&job->lock);
     if (!crossed)
-        nl_sim_report_stopped(w);
-    nl_sim_cluster_poll(w);
+        nl_sim_report_stopped_grid(w);
+    nl_sim_cluster_wake_crossed(w);
     if (!w->ready_warps)
-        nl_sim_report_stuck(w);
+        nl_sim_report_stuck_block(w);
 }
 
 unsigned nl_sim_cluster_next_parity(const nl_sim_worker *w, unsigned thread) {
@@ -276,12 +276,12 @@ unsigned nl_sim_cluster_next_parity(const nl_sim_worker *w, unsigned thread) {
 
 void nl_sim_cluster_thread_ended(nl_sim_worker *w, unsigned thread) {
     nl_sim_thread *t = &w->thread[thread];
-    update_phase(w);
-    if (t->at_cluster && !is_crossed(w, thread))
+    reset_arrivals_if_crossed(w);
+    if (t->at_cluster && !has_thread_crossed(w, thread))
         w->cluster_arrived--;
     t->at_cluster = 0;
     if (w->live)
-        arrive_if_complete(w);
+        arrive_at_cluster_if_complete(w);
 }
 
 /* Distributed shared memory */
@@ -315,7 +315,7 @@ int nl_sim_cluster_rank_of(const void *address) {
     if (!w->cluster) {
         w->locals = w->locals_end = 0;
         if (w->job->image)
-            nl_sim_object_locals(w->job->image, &w->locals, &w->locals_end);
+            nl_sim_object_find_locals(w->job->image, &w->locals, &w->locals_end);
         return has_shared_address(w, (uintptr_t)address, w) ? 0 : -1;
     }
     const nl_sim_worker *owner = nl_sim_cluster_owner(w, (uintptr_t)address);
@@ -356,7 +356,7 @@ static uintptr_t nearest_address(unsigned low, uintptr_t address) {
     return address + (uintptr_t)(intptr_t)(int)(low - (unsigned)address);
 }
 
-unsigned long long nl_sim_cluster_complete(unsigned low) {
+unsigned long long nl_sim_cluster_complete_address(unsigned low) {
     const nl_sim_worker *w = nl_sim_worker_current;
     const nl_sim_cluster *c = w->cluster;
     for (unsigned n = 0; c && n < nl_sim_job_cluster_size(w->job); n++) {

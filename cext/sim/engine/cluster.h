@@ -22,7 +22,7 @@ typedef struct nl_sim_cluster {
 
 /* Returns the index of the block that is run as the n-th block of the grid: the blocks of a cluster
  * are consecutive. */
-nl_sim_dim nl_sim_cluster_block(const nl_sim_launch *launch, uint64_t n);
+nl_sim_dim nl_sim_cluster_block_index(const nl_sim_launch *launch, uint64_t n);
 /* Returns whether the blocks with these linear indices are in the same cluster. */
 int nl_sim_cluster_is_shared(const nl_sim_launch *launch, uint64_t a, uint64_t b);
 
@@ -31,11 +31,11 @@ int nl_sim_cluster_is_shared(const nl_sim_launch *launch, uint64_t a, uint64_t b
 int nl_sim_cluster_open(struct nl_sim_job *job, uint64_t blocks);
 void nl_sim_cluster_close(struct nl_sim_job *job);
 
-/* Call nl_sim_cluster_enter before the worker runs the n-th block of its launch, and
- * nl_sim_cluster_leave when the block has ended. Both functions wait for the other blocks of the
- * cluster. nl_sim_cluster_enter returns -1 if the grid was stopped. */
-int nl_sim_cluster_enter(nl_sim_worker *worker, uint64_t n);
-void nl_sim_cluster_leave(nl_sim_worker *worker);
+/* Call nl_sim_cluster_begin_block before the worker runs the n-th block of its launch, and
+ * nl_sim_cluster_end_block when the block has ended. Both functions wait for the other blocks of
+ * the cluster. nl_sim_cluster_begin_block returns -1 if the grid was stopped. */
+int nl_sim_cluster_begin_block(nl_sim_worker *worker, uint64_t n);
+void nl_sim_cluster_end_block(nl_sim_worker *worker);
 /* Updates the block's arrivals; call this function when a thread of the block has ended. */
 void nl_sim_cluster_thread_ended(nl_sim_worker *worker, unsigned thread);
 /* Returns the parity of the next crossing of the cluster's barrier at which the thread has not
@@ -43,10 +43,10 @@ void nl_sim_cluster_thread_ended(nl_sim_worker *worker, unsigned thread);
 unsigned nl_sim_cluster_next_parity(const nl_sim_worker *worker, unsigned thread);
 /* Waits for other blocks; call this function when no thread of the block can run and some threads
  * wait for the cluster. Returns when some threads can continue. */
-void nl_sim_cluster_sleep(nl_sim_worker *worker);
+void nl_sim_cluster_wait_for_blocks(nl_sim_worker *worker);
 /* Makes those threads of the block ready that wait for a crossing of the cluster's barrier which
  * has happened. */
-void nl_sim_cluster_poll(nl_sim_worker *worker);
+void nl_sim_cluster_wake_crossed(nl_sim_worker *worker);
 
 /* Returns the worker of the block in this worker's cluster whose shared memory contains the
  * address; returns NULL if no block matches, or if the launch has no clusters. */
@@ -58,6 +58,6 @@ void nl_sim_cluster_wait(unsigned thread, nl_sim_site site);
 nl_sim_dim nl_sim_cluster_dim(void);
 void *nl_sim_cluster_map(const void *address, unsigned rank, unsigned thread, nl_sim_site site);
 int nl_sim_cluster_rank_of(const void *address);
-unsigned long long nl_sim_cluster_complete(unsigned low);
+unsigned long long nl_sim_cluster_complete_address(unsigned low);
 
 #endif

@@ -81,7 +81,7 @@ __attribute__((noinline)) uint64_t nl_sim_deadlock_state(const nl_sim_worker *w)
 
 /* Returns whether the thread waits at a barrier, or is in a loop which only another thread can
  * end. */
-static int is_stuck(const nl_sim_worker *w, unsigned thread) {
+static int is_thread_stuck(const nl_sim_worker *w, unsigned thread) {
     const nl_sim_spin *p = &w->spins[thread];
     const nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
     /* a lane that waits before a volatile access is ready: it continues when no other lane of its
@@ -92,7 +92,7 @@ static int is_stuck(const nl_sim_worker *w, unsigned thread) {
     return !is_ready && thread != w->current;
 }
 
-int nl_sim_deadlock_is_reached(nl_sim_worker *w) {
+int nl_sim_deadlock_is_detected(nl_sim_worker *w) {
     nl_sim_schedule *s = w->job->schedule;
     nl_sim_spin *p = w->spins ? &w->spins[w->current] : NULL;
     count_progress(s);
@@ -113,7 +113,7 @@ int nl_sim_deadlock_is_reached(nl_sim_worker *w) {
     if (!p->repeats)
         return 0;
     for (unsigned i = 0; i < w->threads; i++) {
-        if ((w->warp[i / NL_SIM_LANES].live >> i % NL_SIM_LANES & 1) && !is_stuck(w, i))
+        if ((w->warp[i / NL_SIM_LANES].live >> i % NL_SIM_LANES & 1) && !is_thread_stuck(w, i))
             return 0;
     }
     return nl_sim_interleave_is_stuck(w, s->progress);

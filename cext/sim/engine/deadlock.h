@@ -23,6 +23,6 @@ void nl_sim_deadlock_record_access(struct nl_sim_worker *worker, uintptr_t addre
 uint64_t nl_sim_deadlock_state(const struct nl_sim_worker *worker);
 /* Checks for a deadlock; call this function when the running thread yields. Returns 1 if all
  * threads wait or are in loops that cannot end. */
-int nl_sim_deadlock_is_reached(struct nl_sim_worker *worker);
+int nl_sim_deadlock_is_detected(struct nl_sim_worker *worker);
 
 #endif

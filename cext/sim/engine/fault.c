@@ -56,7 +56,7 @@ static void print_assert(const nl_sim_worker *w, const char *message, unsigned t
 _Noreturn void nl_sim_fault_raise(nl_sim_worker *w, CUresult status, uint32_t kind,
                                   const char *message, unsigned thread, nl_sim_site site) {
     if (w->replaying)
-        nl_sim_worker_leave(w, NL_SIM_REPLAYED);
+        nl_sim_worker_leave_block(w, NL_SIM_REPLAYED);
     nl_fault fault;
     nl_sim_fault_begin(&fault, w, kind, NL_FAULT_HEAD_THREAD);
     nl_sim_fault_locate(&fault.at, w, thread, site);
@@ -64,7 +64,7 @@ _Noreturn void nl_sim_fault_raise(nl_sim_worker *w, CUresult status, uint32_t ki
     if (status == CUDA_ERROR_ASSERT)
         print_assert(w, message, thread, site);
     nl_sim_job_fault(w->job, status, &fault);
-    nl_sim_worker_leave(w, NL_SIM_FAULT);
+    nl_sim_worker_leave_block(w, NL_SIM_FAULT);
 }
 
 void nl_sim_fault_fail(nl_sim_job *job, CUresult status, const char *text) {

@@ -27,7 +27,7 @@ static int run_worker(nl_sim_job *job, int owner, unsigned carrier) {
     return 0;
 }
 
-static void run_worker_or_fail(nl_sim_job *job, int owner, unsigned carrier) {
+static void run_worker_or_fail_job(nl_sim_job *job, int owner, unsigned carrier) {
     if (run_worker(job, owner, carrier) < 0)
         nl_sim_fault_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
 }
@@ -41,19 +41,19 @@ static void run_helper(void *argument) {
                                        * its blocks */
 }
 
-static void run_ordinary(nl_sim_job *job) {
-    nl_sim_job_share(job, run_helper);
-    run_worker_or_fail(job, 1, 0);
-    nl_sim_job_unshare(job);
+static void run_independent_blocks(nl_sim_job *job) {
+    nl_sim_job_start_helpers(job, run_helper);
+    run_worker_or_fail_job(job, 1, 0);
+    nl_sim_job_end_helpers(job);
 }
 
 static void run_carrier(nl_sim_job *job, unsigned carrier) {
-    run_worker_or_fail(job, 0, carrier);
+    run_worker_or_fail_job(job, 0, carrier);
 }
 
 /* Returns the number of blocks that must run concurrently because they wait for one another. */
 
-static unsigned resident_blocks(const nl_sim_job *job) {
+static unsigned count_resident_blocks(const nl_sim_job *job) {
     unsigned blocks = nl_sim_job_cluster_size(job), size = blocks ? blocks : 1;
     unsigned clusters = nl_sim_worker_limit() / size;
     uint64_t at_once = (uint64_t)size * (clusters ? clusters : 1);
@@ -67,7 +67,7 @@ typedef struct resident_start {
     int ready; /* 1 if all threads exist; -1 if a thread could not be created */
 } resident_start;
 
-static void *resident_thread(void *argument) {
+static void *run_resident_thread(void *argument) {
     resident_start *c = argument;
     nl_sim_signal_block_others();
     nl_mutex_lock(&c->lock);
@@ -76,18 +76,18 @@ static void *resident_thread(void *argument) {
     int ready = c->ready;
     nl_mutex_unlock(&c->lock);
     if (ready > 0)
-        run_worker_or_fail(c->job, 0, 0);
+        run_worker_or_fail_job(c->job, 0, 0);
     return NULL;
 }
 
-static void run_resident(nl_sim_job *job) {
+static void run_resident_blocks(nl_sim_job *job) {
     resident_start c = {.job = job, .lock = NL_MUTEX_INIT, .start = NL_COND_INIT};
     nl_error err;
-    unsigned wanted = resident_blocks(job) - 1, made = 0;
+    unsigned wanted = count_resident_blocks(job) - 1, made = 0;
     nl_thread *threads = wanted ? nl_mem_alloc(wanted * sizeof *threads, NULL) : NULL;
     job->chunk = 1;
     while (threads && made < wanted &&
-           nl_thread_start(&threads[made], resident_thread, &c, 0, &err) == 0)
+           nl_thread_start(&threads[made], run_resident_thread, &c, 0, &err) == 0)
         made++;
     if (made < wanted)
         nl_sim_gridbarrier_lacks_threads(job);
@@ -96,7 +96,7 @@ static void run_resident(nl_sim_job *job) {
     nl_cond_broadcast(&c.start);
     nl_mutex_unlock(&c.lock);
     if (made == wanted)
-        run_worker_or_fail(job, 0, 0);
+        run_worker_or_fail_job(job, 0, 0);
     while (made)
         nl_thread_join(threads[--made]);
     nl_mem_free(threads);
@@ -104,7 +104,7 @@ static void run_resident(nl_sim_job *job) {
 
 static uint64_t last_blocks; /* 0: all blocks run */
 
-void nl_sim_grid_run_last(uint64_t count) {
+void nl_sim_grid_run_only_last_blocks(uint64_t count) {
     nl_atomic_store(&last_blocks, count);
 }
 
@@ -118,15 +118,16 @@ static void run_grid(nl_sim_job *job) {
     if (job->interleaved)
         nl_sim_interleave_run(job, run_carrier);
     else if (job->launch.cooperative || job->clusters)
-        run_resident(job);
+        run_resident_blocks(job);
     else {
         skip_blocks(job);
-        run_ordinary(job);
+        run_independent_blocks(job);
     }
 }
 
 static void run_clusters(nl_sim_job *job) {
-    uint64_t most = job->interleaved ? nl_sim_interleave_max_carriers(job) : resident_blocks(job);
+    uint64_t most =
+        job->interleaved ? nl_sim_interleave_max_carriers(job) : count_resident_blocks(job);
     if (nl_sim_cluster_open(job, most) < 0)
         return;
     run_grid(job);
@@ -149,6 +150,6 @@ CUresult nl_sim_grid_run(nl_sim_job *job) {
         nl_sim_watch_end(job);
     nl_sim_progress_end(job);
     if (nl_atomic_load32(&job->watch.stopped) && job->status == CUDA_SUCCESS)
-        nl_sim_report_overdue(job);
+        nl_sim_report_overdue_job(job);
     return job->status;
 }

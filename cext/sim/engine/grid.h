@@ -9,6 +9,6 @@
 CUresult nl_sim_grid_run(nl_sim_job *job);
 /* For tests: makes all later grids run only their last `count` blocks, or all blocks if `count` is
  * 0. */
-void nl_sim_grid_run_last(uint64_t count);
+void nl_sim_grid_run_only_last_blocks(uint64_t count);
 
 #endif

@@ -56,11 +56,11 @@ int nl_sim_heap_set_size(size_t size) {
     return status;
 }
 
-static int open_lock_held(void) {
+static int open_heap_lock_held(void) {
     if (heap.low)
         return 0;
     size_t size = heap.size ? heap.size : DEFAULT_SIZE, available;
-    char *low = (char *)nl_sim_memory_heap(&available);
+    char *low = (char *)nl_sim_memory_heap_range(&available);
     uint32_t grains = (uint32_t)((size < available ? size : available) >> GRAIN_BITS);
     if (!low || mprotect(low, (size_t)grains << GRAIN_BITS, PROT_READ | PROT_WRITE) != 0)
         return -1;
@@ -74,44 +74,45 @@ static int open_lock_held(void) {
     return 0;
 }
 
-static void cast_lock_held(uint32_t grain, int state) {
+static void set_block_shadow_lock_held(uint32_t grain, int state) {
     if (heap.is_watched)
         nl_sim_shadow_set((uintptr_t)heap.low + ((size_t)grain << GRAIN_BITS), heap.asked[grain],
                           state);
 }
 
-static void cast_all_lock_held(void) {
+static void set_all_shadows_lock_held(void) {
     for (uint32_t grain = 0; grain < heap.fresh; grain++) {
         if (heap.state[grain] & LIVE)
-            cast_lock_held(grain, NL_SIM_THERE | NL_SIM_WRITTEN);
+            set_block_shadow_lock_held(grain, NL_SIM_THERE | NL_SIM_WRITTEN);
     }
 }
 
 void nl_sim_heap_watch(void) {
     nl_mutex_lock(&lock);
     heap.is_watched = 1;
-    cast_all_lock_held();
+    set_all_shadows_lock_held();
     nl_mutex_unlock(&lock);
 }
 
-void nl_sim_heap_unwritten(uintptr_t block) {
+void nl_sim_heap_mark_unwritten(uintptr_t block) {
     nl_mutex_lock(&lock);
     heap.unwritten = 1;
-    cast_lock_held((uint32_t)((block - (uintptr_t)heap.low) >> GRAIN_BITS), NL_SIM_THERE);
+    set_block_shadow_lock_held((uint32_t)((block - (uintptr_t)heap.low) >> GRAIN_BITS),
+                               NL_SIM_THERE);
     nl_mutex_unlock(&lock);
 }
 
-void nl_sim_heap_written(void) {
+void nl_sim_heap_mark_all_written(void) {
     nl_mutex_lock(&lock);
     if (heap.unwritten)
-        cast_all_lock_held();
+        set_all_shadows_lock_held();
     heap.unwritten = 0;
     nl_mutex_unlock(&lock);
 }
 
-static void *alloc_lock_held(unsigned class, uint64_t size) {
+static void *alloc_block_lock_held(unsigned class, uint64_t size) {
     uint32_t grain, needed = 1u << class;
-    if (open_lock_held() < 0)
+    if (open_heap_lock_held() < 0)
         return NULL;
     if (heap.free[class]) {
         grain = heap.free[class] - 1;
@@ -124,7 +125,7 @@ static void *alloc_lock_held(unsigned class, uint64_t size) {
     }
     heap.state[grain] = (uint8_t)(class | FIRST | LIVE);
     heap.asked[grain] = size;
-    cast_lock_held(grain, NL_SIM_THERE | NL_SIM_WRITTEN);
+    set_block_shadow_lock_held(grain, NL_SIM_THERE | NL_SIM_WRITTEN);
     return heap.low + ((size_t)grain << GRAIN_BITS);
 }
 
@@ -137,7 +138,7 @@ void *nl_sim_heap_alloc(unsigned long long size) {
     if (class >= 31)
         return NULL;
     nl_mutex_lock(&lock);
-    void *block = alloc_lock_held(class, size);
+    void *block = alloc_block_lock_held(class, size);
     nl_mutex_unlock(&lock);
     return block;
 }
@@ -151,7 +152,7 @@ int nl_sim_heap_free(void *block) {
     if (heap.low && (char *)block >= heap.low && grain < heap.grains &&
         offset % (1u << GRAIN_BITS) == 0 && (heap.state[grain] & LIVE)) {
         unsigned class = (heap.state[grain] &= (uint8_t)~LIVE) & (FIRST - 1);
-        cast_lock_held((uint32_t)grain, 0);
+        set_block_shadow_lock_held((uint32_t)grain, 0);
         heap.next[grain] = heap.free[class];
         heap.free[class] = (uint32_t)grain + 1;
         status = 0;
@@ -175,7 +176,7 @@ static int find_block_lock_held(uintptr_t address, uint32_t *first) {
     return 0;
 }
 
-int nl_sim_heap_name(uintptr_t address, char *text, size_t size) {
+int nl_sim_heap_write_name(uintptr_t address, char *text, size_t size) {
     uint32_t first;
     nl_mutex_lock(&lock);
     int found = find_block_lock_held(address, &first) && (heap.state[first] & LIVE);

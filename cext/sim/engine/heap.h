@@ -16,12 +16,12 @@ int nl_sim_heap_free(void *block);
 /* From then on, the shadow memory (sim/engine/shadow.h) is updated for the heap's blocks. */
 void nl_sim_heap_watch(void);
 /* Marks a new block as unwritten. */
-void nl_sim_heap_unwritten(uintptr_t block);
+void nl_sim_heap_mark_unwritten(uintptr_t block);
 /* Marks all blocks as written. */
-void nl_sim_heap_written(void);
+void nl_sim_heap_mark_all_written(void);
 /* Describes an address in an allocated block, as "byte 8 of 40 bytes of malloc()". Returns 0 if the
  * address is in no allocated block. */
-int nl_sim_heap_name(uintptr_t address, char *text, size_t size);
+int nl_sim_heap_write_name(uintptr_t address, char *text, size_t size);
 /* Describes an address near a block, as ", 4 bytes after the end of 40 bytes of malloc()"; returns
  * 0 if the address is not in the heap. */
 int nl_sim_heap_describe(uintptr_t address, char *text, size_t size);

@@ -62,7 +62,7 @@ uint64_t nl_sim_interleave_random(nl_sim_job *job, uint64_t end) {
 
 /* Returns the number of accesses in the next slice: most slices are short and some are long, so
  * that threads interleave in many different orders. */
-unsigned nl_sim_interleave_slice(nl_sim_job *job) {
+unsigned nl_sim_interleave_slice_length(nl_sim_job *job) {
     uint64_t n = next_random(job->interleaver);
     return (unsigned)(n >> 8) % (n % 8 ? SHORT_SLICE : LONG_SLICE);
 }
@@ -93,7 +93,7 @@ static void shuffle_blocks(nl_sim_interleaver *t, uint64_t blocks) {
     } while (common_divisor(t->factor, blocks) != 1);
 }
 
-uint64_t nl_sim_interleave_block(const nl_sim_job *job, uint64_t n) {
+uint64_t nl_sim_interleave_nth_block(const nl_sim_job *job, uint64_t n) {
     const nl_sim_interleaver *t = job->interleaver;
     if (!t || !job->shuffled)
         return n;
@@ -108,7 +108,7 @@ uint64_t nl_sim_interleave_block(const nl_sim_job *job, uint64_t n) {
 static void *carrier_thread(void *argument);
 
 /* Creates a carrier if a block has not begun; otherwise returns NULL. */
-static carrier *enlist_lock_held(nl_sim_interleaver *t, int needed) {
+static carrier *create_carrier_lock_held(nl_sim_interleaver *t, int needed) {
     nl_error err;
     if (t->count >= (needed || t->most < DEFAULT_CARRIERS ? t->most : DEFAULT_CARRIERS) ||
         nl_atomic_load(&t->job->next) >= t->job->blocks || nl_sim_job_stopped(t->job))
@@ -125,14 +125,14 @@ static carrier *enlist_lock_held(nl_sim_interleaver *t, int needed) {
 
 /* Returns the carrier of the block that the schedule requires, or a new carrier if the block has
  * not begun, or NULL if the block cannot run. */
-static carrier *find_wanted_lock_held(nl_sim_interleaver *t) {
+static carrier *find_scheduled_carrier_lock_held(nl_sim_interleaver *t) {
     nl_sim_schedule *s = t->job->schedule;
     for (unsigned i = 0; i < t->count; i++) {
         if (t->carriers[i].block == s->wanted_block + 1 && t->carriers[i].state == CAN_RUN)
             return &t->carriers[i];
     }
     carrier *made =
-        s->wanted_block >= nl_atomic_load(&t->job->next) ? enlist_lock_held(t, 1) : NULL;
+        s->wanted_block >= nl_atomic_load(&t->job->next) ? create_carrier_lock_held(t, 1) : NULL;
     if (!made)
         s->is_wanted = 0;
     return made;
@@ -140,17 +140,17 @@ static carrier *find_wanted_lock_held(nl_sim_interleaver *t) {
 
 /* Chooses the carrier that runs after carrier `index`: the next carrier of the ring that can run,
  * or a new carrier at the end of the ring. */
-static unsigned choose_lock_held(nl_sim_interleaver *t, unsigned index, int needed) {
+static unsigned choose_next_carrier_lock_held(nl_sim_interleaver *t, unsigned index, int needed) {
     int stopped = nl_sim_job_stopped(t->job);
     if (t->job->schedule && t->job->schedule->is_wanted && !stopped) {
-        const carrier *wanted = find_wanted_lock_held(t);
+        const carrier *wanted = find_scheduled_carrier_lock_held(t);
         if (wanted)
             return wanted->index;
     }
     for (unsigned i = 1; i <= t->count; i++) {
         unsigned next = (index + i) % t->count;
         if (index + i == t->count) {
-            carrier *made = enlist_lock_held(t, needed);
+            carrier *made = create_carrier_lock_held(t, needed);
             if (made)
                 return made->index;
         }
@@ -162,23 +162,23 @@ static unsigned choose_lock_held(nl_sim_interleaver *t, unsigned index, int need
 }
 
 static void pass_token_lock_held(nl_sim_interleaver *t, unsigned index, int needed) {
-    t->holder = choose_lock_held(t, index, needed);
+    t->holder = choose_next_carrier_lock_held(t, index, needed);
     if (t->holder != index)
         nl_cond_broadcast(&t->passed);
 }
 
-static void await_token_lock_held(nl_sim_interleaver *t, unsigned index) {
+static void wait_for_token_lock_held(nl_sim_interleaver *t, unsigned index) {
     while (t->holder != index)
         nl_cond_wait(&t->passed, &t->lock);
 }
 
-void nl_sim_interleave_pass(nl_sim_worker *w, int needed) {
+void nl_sim_interleave_pass_token(nl_sim_worker *w, int needed) {
     nl_sim_interleaver *t = w->job->interleaver;
     if (w->observer)
         w->observer->pass(w);
     nl_mutex_lock(&t->lock);
     pass_token_lock_held(t, w->carrier, needed);
-    await_token_lock_held(t, w->carrier);
+    wait_for_token_lock_held(t, w->carrier);
     nl_mutex_unlock(&t->lock);
 }
 
@@ -190,7 +190,7 @@ void nl_sim_interleave_enter(nl_sim_worker *w, uint64_t block) {
     t->carriers[w->carrier].worker = w;
     nl_mutex_unlock(&t->lock);
     if (s && s->is_wanted && s->wanted_block != block)
-        nl_sim_interleave_pass(w, 1);
+        nl_sim_interleave_pass_token(w, 1);
 }
 
 int nl_sim_interleave_is_stuck(nl_sim_worker *w, uint64_t progress) {
@@ -225,7 +225,7 @@ int nl_sim_interleave_wait(nl_sim_worker *w) {
     t->carriers[w->carrier].state = WAITS;
     pass_token_lock_held(t, w->carrier, 1);
     int handed_on = t->holder != w->carrier;
-    await_token_lock_held(t, w->carrier);
+    wait_for_token_lock_held(t, w->carrier);
     t->carriers[w->carrier].state = CAN_RUN;
     nl_mutex_unlock(&t->lock);
     return handed_on ? 0 : -1;
@@ -246,7 +246,7 @@ void nl_sim_interleave_wake(nl_sim_job *job) {
 static void run_carrier(carrier *m) {
     nl_sim_interleaver *t = m->interleaver;
     nl_mutex_lock(&t->lock);
-    await_token_lock_held(t, m->index);
+    wait_for_token_lock_held(t, m->index);
     nl_mutex_unlock(&t->lock);
     t->run(t->job, m->index);
     nl_mutex_lock(&t->lock);
@@ -263,7 +263,7 @@ static void *carrier_thread(void *argument) {
 
 /* Returns whether carrier `index` was created. Joins the carriers' threads. A carrier is created by
  * an earlier carrier in the list, whose thread must have ended before this call. */
-static int was_created(nl_sim_interleaver *t, unsigned index) {
+static int join_carrier(nl_sim_interleaver *t, unsigned index) {
     nl_mutex_lock(&t->lock);
     int made = index < t->count;
     nl_mutex_unlock(&t->lock);
@@ -294,7 +294,7 @@ void nl_sim_interleave_run(nl_sim_job *job, void (*run)(nl_sim_job *job, unsigne
     job->interleaver = t;
     job->chunk = 1;
     run_carrier(&t->carriers[0]);
-    for (unsigned i = 1; was_created(t, i); i++)
+    for (unsigned i = 1; join_carrier(t, i); i++)
         nl_thread_join(t->carriers[i].thread);
     job->interleaver = NULL;
     nl_cond_destroy(&t->passed);

@@ -28,7 +28,7 @@ void nl_sim_interleave_run(struct nl_sim_job *job,
                            void (*run)(struct nl_sim_job *job, unsigned carrier));
 /* Lets other blocks run; returns when this worker has the token again. `needed` is set if the block
  * cannot continue until other blocks make progress. */
-void nl_sim_interleave_pass(struct nl_sim_worker *worker, int needed);
+void nl_sim_interleave_pass_token(struct nl_sim_worker *worker, int needed);
 /* Waits until nl_sim_interleave_wake is called. Returns -1 if no other block can run, and thus no
  * block could call nl_sim_interleave_wake. The caller must not hold the job's lock. */
 int nl_sim_interleave_wait(struct nl_sim_worker *worker);
@@ -49,11 +49,11 @@ struct nl_sim_worker *nl_sim_interleave_next_block(const struct nl_sim_worker *w
 /* Returns a pseudo-random number less than `end` from the launch's own sequence. */
 uint64_t nl_sim_interleave_random(struct nl_sim_job *job, uint64_t end);
 /* Chooses the number of accesses that the running thread makes before other threads run. */
-unsigned nl_sim_interleave_slice(struct nl_sim_job *job);
+unsigned nl_sim_interleave_slice_length(struct nl_sim_job *job);
 /* Returns whether other blocks should run before the running thread's next atomic or volatile
  * access. */
 int nl_sim_interleave_is_due_at_atomic(struct nl_sim_job *job);
 /* Returns the index of the n-th block to run. */
-uint64_t nl_sim_interleave_block(const struct nl_sim_job *job, uint64_t n);
+uint64_t nl_sim_interleave_nth_block(const struct nl_sim_job *job, uint64_t n);
 
 #endif

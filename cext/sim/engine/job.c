@@ -47,7 +47,7 @@ static void remember_cost(nl_sim_job *job) {
                                                                        : (uint32_t)cost);
 }
 
-void nl_sim_job_share(nl_sim_job *job, void (*run)(void *job)) {
+void nl_sim_job_start_helpers(nl_sim_job *job, void (*run)(void *job)) {
     uint64_t most = nl_sim_worker_limit() - 1;
     job->most = (unsigned)(most < job->blocks ? most : job->blocks - 1);
     uint64_t chunk = job->blocks / ((uint64_t)(job->most + 1) * CHUNKS_PER_WORKER);
@@ -58,7 +58,7 @@ void nl_sim_job_share(nl_sim_job *job, void (*run)(void *job)) {
         add_helpers(job, count);
 }
 
-void nl_sim_job_unshare(nl_sim_job *job) {
+void nl_sim_job_end_helpers(nl_sim_job *job) {
     if (job->helpers)
         nl_threads_close(&job->shared);
     remember_cost(job);

@@ -88,8 +88,8 @@ void nl_sim_job_close(nl_sim_job *job);
 /* `share` starts to distribute blocks to the caller and to as many threads of the pool as the
  * kernel's cost justifies; each thread calls run(job) once. `unshare` returns when the last of
  * these threads has finished. */
-void nl_sim_job_share(nl_sim_job *job, void (*run)(void *job));
-void nl_sim_job_unshare(nl_sim_job *job);
+void nl_sim_job_start_helpers(nl_sim_job *job, void (*run)(void *job));
+void nl_sim_job_end_helpers(nl_sim_job *job);
 /* Reserves the next blocks, worker->next to worker->end - 1. Returns 0 if there are no more
  * blocks. */
 int nl_sim_job_next_blocks(nl_sim_job *job, struct nl_sim_worker *worker);

@@ -80,13 +80,13 @@ void nl_sim_memory_open(int devices) {
     nl_mutex_unlock(&lock);
 }
 
-uintptr_t nl_sim_memory_heap(size_t *size) {
+uintptr_t nl_sim_memory_heap_range(size_t *size) {
     uintptr_t low = round_up(memory.top + NEAR, HUGE_PAGE);
     *size = low < memory.high ? memory.high - low : 0;
     return *size ? low : 0;
 }
 
-size_t nl_sim_memory_total(void) {
+size_t nl_sim_memory_total_size(void) {
     return memory.total;
 }
 
@@ -147,7 +147,7 @@ static void set_shadow(const allocation *a) {
 
 static nl_sim_memory_heard_fn heard;
 
-void nl_sim_memory_hear(nl_sim_memory_heard_fn hear) {
+void nl_sim_memory_set_listener(nl_sim_memory_heard_fn hear) {
     nl_mutex_lock(&lock);
     heard = hear;
     nl_mutex_unlock(&lock);
@@ -229,8 +229,8 @@ static int check_guard_pattern(const allocation *a, char damage[NL_SIM_MEMORY_TE
     return 1;
 }
 
-int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM_MEMORY_TEXT],
-                        size_t *word) {
+int nl_sim_memory_check_guards(const uintptr_t *words, size_t count,
+                               char damage[NL_SIM_MEMORY_TEXT], size_t *word) {
     int found = 0;
     nl_mutex_lock(&lock);
     for (size_t i = 0; i < count && !found; i++) {
@@ -279,8 +279,8 @@ static void unmap_range(uintptr_t low, size_t span) {
          0);
 }
 
-static CUresult alloc_lock_held(nl_sim_memory_kind kind, int device, size_t size,
-                                uintptr_t *address) {
+static CUresult allocate_lock_held(nl_sim_memory_kind kind, int device, size_t size,
+                                   uintptr_t *address) {
     int counted = kind != NL_SIM_MEMORY_HOST && kind != NL_SIM_MEMORY_SHARED;
     if (size > memory.top - memory.low)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -313,12 +313,12 @@ static CUresult alloc_lock_held(nl_sim_memory_kind kind, int device, size_t size
 
 CUresult nl_sim_memory_alloc(nl_sim_memory_kind kind, int device, size_t size, uintptr_t *address) {
     nl_mutex_lock(&lock);
-    CUresult status = alloc_lock_held(kind, device, size, address);
+    CUresult status = allocate_lock_held(kind, device, size, address);
     nl_mutex_unlock(&lock);
     return status;
 }
 
-static void free_lock_held(allocation *a) {
+static void free_allocation_lock_held(allocation *a) {
     if (a->file)
         close(a->file - 1);
     if (a->low) {
@@ -343,7 +343,7 @@ CUresult nl_sim_memory_free(nl_sim_memory_kind kind, uintptr_t address,
     allocation *a = allocation_containing(address);
     if (a && a->info.address == address && is_kind(a, kind)) {
         (void)check_guard_pattern(a, damage);
-        free_lock_held(a);
+        free_allocation_lock_held(a);
         status = CUDA_SUCCESS;
     }
     nl_mutex_unlock(&lock);
@@ -353,7 +353,7 @@ CUresult nl_sim_memory_free(nl_sim_memory_kind kind, uintptr_t address,
 /* Writes the whole buffer. Memory that is shared with other processes is copied to an unnamed file,
  * which is mapped at the same address. */
 
-static int write_all(int fd, uintptr_t from, size_t size) {
+static int write_file(int fd, uintptr_t from, size_t size) {
     while (size > 0) {
         ssize_t written = write(fd, (const void *)from, size);
         if (written < 0 && errno != EINTR)
@@ -373,13 +373,13 @@ static int map_file(int fd, uintptr_t low, size_t span) {
                : 0;
 }
 
-static CUresult share_lock_held(allocation *a, nl_sim_memory_file *file) {
+static CUresult share_allocation_lock_held(allocation *a, nl_sim_memory_file *file) {
     if (!a->file) {
         int fd = memfd_create("numbalite-device-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         if (fd < 0)
             return CUDA_ERROR_OUT_OF_MEMORY;
-        if (write_all(fd, a->low, a->span) < 0 || fcntl(fd, F_ADD_SEALS, NL_SIM_MEMORY_SEALS) < 0 ||
-            map_file(fd, a->low, a->span) < 0) {
+        if (write_file(fd, a->low, a->span) < 0 ||
+            fcntl(fd, F_ADD_SEALS, NL_SIM_MEMORY_SEALS) < 0 || map_file(fd, a->low, a->span) < 0) {
             close(fd);
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
@@ -390,18 +390,18 @@ static CUresult share_lock_held(allocation *a, nl_sim_memory_file *file) {
     return CUDA_SUCCESS;
 }
 
-CUresult nl_sim_memory_share(uintptr_t address, nl_sim_memory_file *file) {
+CUresult nl_sim_memory_share_allocation(uintptr_t address, nl_sim_memory_file *file) {
     CUresult status = CUDA_ERROR_INVALID_VALUE;
     nl_mutex_lock(&lock);
     allocation *a = allocation_containing(address);
     if (a && a->info.address == address && a->info.kind == NL_SIM_MEMORY_DEVICE)
-        status = share_lock_held(a, file);
+        status = share_allocation_lock_held(a, file);
     nl_mutex_unlock(&lock);
     return status;
 }
 
-static CUresult open_file_lock_held(int device, const nl_sim_memory_file *file,
-                                    uintptr_t *address) {
+static CUresult map_shared_file_lock_held(int device, const nl_sim_memory_file *file,
+                                          uintptr_t *address) {
     if (file->span > memory.top - memory.low)
         return CUDA_ERROR_OUT_OF_MEMORY;
     uintptr_t low = find_addresses(file->span, memory.page);
@@ -423,7 +423,7 @@ static CUresult open_file_lock_held(int device, const nl_sim_memory_file *file,
 
 CUresult nl_sim_memory_open_file(int device, const nl_sim_memory_file *file, uintptr_t *address) {
     nl_mutex_lock(&lock);
-    CUresult status = open_file_lock_held(device, file, address);
+    CUresult status = map_shared_file_lock_held(device, file, address);
     nl_mutex_unlock(&lock);
     return status;
 }
@@ -461,7 +461,7 @@ void nl_sim_memory_clear(int device) {
     nl_mutex_lock(&lock);
     for (size_t i = memory.count; i-- > 0;) {
         if (memory.table[i].info.device == device)
-            free_lock_held(&memory.table[i]);
+            free_allocation_lock_held(&memory.table[i]);
     }
     nl_mutex_unlock(&lock);
 }
@@ -581,7 +581,7 @@ int nl_sim_memory_watch(void (*also)(void)) {
             set_shadow(&memory.table[i]);
         if (status == 0) {
             also();
-            nl_sim_shadow_keep();
+            nl_sim_shadow_enable();
         }
     }
     nl_mutex_unlock(&lock);
@@ -597,7 +597,7 @@ static void mark_all_written(void) {
     }
 }
 
-void nl_sim_memory_written(void) {
+void nl_sim_memory_mark_all_written(void) {
     nl_mutex_lock(&lock);
     if (nl_sim_shadow_is_recorded())
         mark_all_written();

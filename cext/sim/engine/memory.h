@@ -39,7 +39,7 @@ enum { NL_SIM_MEMORY_TEXT = 256 };
 /* Initializes the memory of the devices; must be called once. `total` is the size of each device's
  * memory in bytes. */
 void nl_sim_memory_open(int devices);
-size_t nl_sim_memory_total(void);
+size_t nl_sim_memory_total_size(void);
 size_t nl_sim_memory_used(int device);
 
 CUresult nl_sim_memory_alloc(nl_sim_memory_kind kind, int device, size_t size, uintptr_t *address);
@@ -62,12 +62,12 @@ typedef struct nl_sim_memory_file {
     size_t span, lead;
     size_t size;
 } nl_sim_memory_file;
-CUresult nl_sim_memory_share(uintptr_t address, nl_sim_memory_file *file);
-/* Maps a file that nl_sim_memory_share has created, as memory of kind OPENED. */
+CUresult nl_sim_memory_share_allocation(uintptr_t address, nl_sim_memory_file *file);
+/* Maps a file that nl_sim_memory_share_allocation has created, as memory of kind OPENED. */
 CUresult nl_sim_memory_open_file(int device, const nl_sim_memory_file *file, uintptr_t *address);
 /* Returns the first address of the range that is reserved for the heap of kernels, and sets *size.
  * The pages of this range are inaccessible. Returns 0 if no range is reserved. */
-uintptr_t nl_sim_memory_heap(size_t *size);
+uintptr_t nl_sim_memory_heap_range(size_t *size);
 /* Frees all allocations of a device. */
 void nl_sim_memory_clear(int device);
 
@@ -80,8 +80,8 @@ int nl_sim_memory_covers(uintptr_t address, size_t size);
 int nl_sim_memory_is_pinned(const void *address);
 /* Checks the red zones of the allocations to which pointers among the words point. Returns 1 if a
  * red zone was damaged: then `damage` is a sentence, and `word` the index of the word. */
-int nl_sim_memory_check(const uintptr_t *words, size_t count, char damage[NL_SIM_MEMORY_TEXT],
-                        size_t *word);
+int nl_sim_memory_check_guards(const uintptr_t *words, size_t count,
+                               char damage[NL_SIM_MEMORY_TEXT], size_t *word);
 /* Appends the position of an address to a sentence that ends with the address, such as ", 4 bytes
  * after the end of ...". */
 void nl_sim_memory_describe(uintptr_t address, char *text, size_t size);
@@ -92,13 +92,13 @@ void nl_sim_memory_range(uintptr_t *low, uintptr_t *high);
 /* From then on, `hear` is called for memory that is allocated or freed, while the lock of
  * sim/engine/memory is held. */
 typedef void (*nl_sim_memory_heard_fn)(uintptr_t address, size_t size);
-void nl_sim_memory_hear(nl_sim_memory_heard_fn hear);
+void nl_sim_memory_set_listener(nl_sim_memory_heard_fn hear);
 /* Enables the shadow memory, unless it is already enabled. Returns -1 if there is no address space
  * for the shadow memory. `also` must set the shadow of the heap's range. */
 int nl_sim_memory_watch(void (*also)(void));
 /* Marks all memory as written; call this function when a kernel that is not checked may have
  * written to any address. */
-void nl_sim_memory_written(void);
+void nl_sim_memory_mark_all_written(void);
 /* Returns whether one allocation contains the bytes, which the caller is about to write, and marks
  * the allocation as written. */
 int nl_sim_memory_covers_target(uintptr_t address, size_t size);

@@ -18,7 +18,8 @@ static int is_size_within(nl_sim_dim size, unsigned x, unsigned y, unsigned z) {
 }
 
 /* Writes the error of a launch to `text`; returns 0 if the launch is valid. */
-static int find_fault(const nl_sim_nested *n, unsigned depth, char *text, size_t size) {
+static int describe_invalid_launch(const nl_sim_nested *n, unsigned depth, char *text,
+                                   size_t size) {
     const nl_sim_dim *g = &n->grid, *b = &n->block;
     uint64_t threads = (uint64_t)b->x * b->y * b->z;
     if (!is_size_within(*g, NL_SIM_GRID_X, NL_SIM_GRID_Y, NL_SIM_GRID_Z))
@@ -79,7 +80,7 @@ void nl_sim_nested_launch(const nl_sim_nested *n, unsigned thread) {
     unsigned depth = job->depth + !n->is_tail; /* a tail launch has the same depth as its parent */
     if (w->replaying)
         return;
-    if (find_fault(n, depth, text, sizeof text))
+    if (describe_invalid_launch(n, depth, text, sizeof text))
         nl_sim_fault_raise(w, CUDA_ERROR_INVALID_VALUE, 0, text, thread, n->site);
     nl_sim_child *c = copy_launch(n);
     if (!c)
@@ -93,7 +94,7 @@ void nl_sim_nested_launch(const nl_sim_nested *n, unsigned thread) {
     nl_mutex_unlock(&job->lock);
 }
 
-void nl_sim_nested_collect(nl_sim_job *job, nl_sim_child **pending) {
+void nl_sim_nested_take_pending(nl_sim_job *job, nl_sim_child **pending) {
     for (int tails = 1; tails >= 0; tails--) {
         /* the newest launch is first in the list, so inserting each at the front restores the
          * launch order */

@@ -22,7 +22,7 @@ typedef struct nl_sim_child {
 void nl_sim_nested_launch(const nl_sim_nested *what, unsigned thread);
 /* Inserts the launches of a finished grid before the launches in `pending`, in launch order, tail
  * launches last. */
-void nl_sim_nested_collect(nl_sim_job *job, nl_sim_child **pending);
+void nl_sim_nested_take_pending(nl_sim_job *job, nl_sim_child **pending);
 /* Removes and returns the first pending launch, which the caller must free, or returns NULL if
  * there is none. */
 nl_sim_child *nl_sim_nested_pop(nl_sim_child **pending);

@@ -23,13 +23,13 @@
 
 static uint32_t printed;
 
-static int is_fibers(void) {
+static int has_fibers(void) {
     return nl_sim_worker_current->fibers;
 }
-static void *dynamic_shared(void) {
+static void *dynamic_shared_memory(void) {
     return nl_sim_worker_current->shared;
 }
-static unsigned smid(void) {
+static unsigned multiprocessor_id(void) {
     return nl_sim_worker_current->id % nl_sim_worker_limit();
 }
 
@@ -44,7 +44,7 @@ static int print_formatted(const char *format, va_list arguments) {
     if (w->replaying)
         return 0;
     if (nl_sim_job_stopped(w->job))
-        nl_sim_report_stopped(w);
+        nl_sim_report_stopped_grid(w);
     if (w->job->is_silent)
         return 0;
     int length = nl_print(format, arguments);
@@ -53,7 +53,7 @@ static int print_formatted(const char *format, va_list arguments) {
     return length;
 }
 
-void nl_sim_ops_flush(void) {
+void nl_sim_ops_flush_output(void) {
     if (nl_atomic_load32_relaxed(&printed)) {
         nl_atomic_store32(&printed, 0);
         fflush(stdout);
@@ -83,13 +83,13 @@ const nl_sim_ops nl_sim_ops_of_engine = {
     .warp = nl_sim_warp_collective,
     .grid_barrier = nl_sim_barrier_wait_grid,
     .yield = nl_sim_scheduler_yield,
-    .is_fibers = is_fibers,
-    .dynamic_shared = dynamic_shared,
+    .is_fibers = has_fibers,
+    .dynamic_shared = dynamic_shared_memory,
     .fault = fault,
     .exit_thread = nl_sim_thread_exit,
     .clock = nl_clock_cycles,
     .globaltimer = nl_clock_ns,
-    .smid = smid,
+    .smid = multiprocessor_id,
     .vprintf = print_formatted,
     .malloc = allocate_heap,
     .free = free_block,
@@ -103,6 +103,6 @@ const nl_sim_ops nl_sim_ops_of_engine = {
     .cluster_wait = nl_sim_cluster_wait,
     .cluster_map = nl_sim_cluster_map,
     .cluster_rank_of = nl_sim_cluster_rank_of,
-    .cluster_complete = nl_sim_cluster_complete,
+    .cluster_complete = nl_sim_cluster_complete_address,
     .tile = nl_sim_tile_exchange,
 };

@@ -6,6 +6,6 @@
 
 extern const nl_sim_ops nl_sim_ops_of_engine;
 /* Writes the pending output of kernels to stdout. Call this function when the host synchronizes. */
-void nl_sim_ops_flush(void);
+void nl_sim_ops_flush_output(void);
 
 #endif

@@ -13,7 +13,7 @@
 #include "sim/engine/observer.h"
 #include "sim/engine/signal.h"
 
-static void mark_cut(nl_text *t) {
+static void mark_truncation(nl_text *t) {
     if (t->is_cut)
         memcpy(t->at + t->length - 3, "...", 3);
 }
@@ -61,7 +61,7 @@ static const char *const in_tile[] = {
     [5] = "the barrier of a tile of 1024 threads",
 };
 
-static const char *word_of_language(const nl_sim_worker *w, const char *const names[2]) {
+static const char *choose_name_for_language(const nl_sim_worker *w, const char *const names[2]) {
     return w->job->is_python && names[IN_PYTHON] ? names[IN_PYTHON] : names[IN_CXX];
 }
 
@@ -73,25 +73,25 @@ const char *nl_sim_report_operation(const nl_sim_worker *w, unsigned wait, unsig
     if (wait > NL_SIM_WAIT_TILE)
         return in_tile[wait - NL_SIM_WAIT_TILE];
     if (wait == NL_SIM_WAIT_WARP + NL_SIM_WARP_SHFL)
-        return word_of_language(w, in_shuffle[argument / 32 % 4]);
+        return choose_name_for_language(w, in_shuffle[argument / 32 % 4]);
     if (wait == NL_SIM_WAIT_WARP + NL_SIM_WARP_BALLOT)
-        return word_of_language(w, in_vote[argument % 3]);
+        return choose_name_for_language(w, in_vote[argument % 3]);
     if (wait >= NL_SIM_WAIT_WARP && wait - NL_SIM_WAIT_WARP < sizeof in_warp / sizeof in_warp[0])
-        return word_of_language(w, in_warp[wait - NL_SIM_WAIT_WARP]);
+        return choose_name_for_language(w, in_warp[wait - NL_SIM_WAIT_WARP]);
     if (wait >= NL_SIM_WAIT_BLOCK &&
         wait - NL_SIM_WAIT_BLOCK < sizeof in_block / sizeof in_block[0])
-        return word_of_language(w, in_block[wait - NL_SIM_WAIT_BLOCK]);
+        return choose_name_for_language(w, in_block[wait - NL_SIM_WAIT_BLOCK]);
     return "nothing";
 }
 
-static int is_live(const nl_sim_worker *w, unsigned thread) {
+static int is_thread_live(const nl_sim_worker *w, unsigned thread) {
     return (int)(w->warp[thread / NL_SIM_LANES].live >> thread % NL_SIM_LANES & 1);
 }
 
 /* Returns whether the thread waits. Threads that arrived at different barriers also count as
  * waiting. */
-static int is_waiting(const nl_sim_worker *w, unsigned thread) {
-    return is_live(w, thread) && w->thread[thread].wait != NL_SIM_WAIT_NONE;
+static int is_thread_waiting(const nl_sim_worker *w, unsigned thread) {
+    return is_thread_live(w, thread) && w->thread[thread].wait != NL_SIM_WAIT_NONE;
 }
 
 static int is_in_warp(const nl_sim_thread *t) {
@@ -138,33 +138,33 @@ static void add_ranges(nl_text *t, const nl_sim_worker *w, member_fn *member, co
 }
 
 static int is_waiting_like(const nl_sim_worker *w, unsigned thread, const void *data) {
-    return is_waiting(w, thread) && wait_in_same_operation(&w->thread[thread], data);
+    return is_thread_waiting(w, thread) && wait_in_same_operation(&w->thread[thread], data);
 }
 
 /* Returns whether the thread is missing: it is live, and the mask of the thread `data` includes it,
  * but it does not wait with that thread. */
-static int is_missing(const nl_sim_worker *w, unsigned thread, const void *data) {
+static int is_thread_missing(const nl_sim_worker *w, unsigned thread, const void *data) {
     const nl_sim_thread *t = data;
     unsigned warp = (unsigned)(t - w->thread) / NL_SIM_LANES;
     return thread / NL_SIM_LANES == warp && (t->mask >> thread % NL_SIM_LANES & 1) &&
-           is_live(w, thread) && !is_waiting_like(w, thread, data);
+           is_thread_live(w, thread) && !is_waiting_like(w, thread, data);
 }
 
-static int has_ended(const nl_sim_worker *w, unsigned thread, const void *data) {
+static int has_thread_ended(const nl_sim_worker *w, unsigned thread, const void *data) {
     (void)data;
-    return !is_live(w, thread);
+    return !is_thread_live(w, thread);
 }
 
-static int has_not_begun(const nl_sim_worker *w, unsigned thread, const void *data) {
+static int has_thread_not_begun(const nl_sim_worker *w, unsigned thread, const void *data) {
     (void)data;
-    return is_live(w, thread) && !w->thread[thread].fiber.sp && thread != w->current;
+    return is_thread_live(w, thread) && !w->thread[thread].fiber.sp && thread != w->current;
 }
 
 /* Returns whether the thread is the first thread that waits in its operation at its position. A
  * message has one entry for all threads that wait in the same operation, at the position of the
  * first thread. */
 static int is_first_waiting(const nl_sim_worker *w, unsigned thread) {
-    if (!is_waiting(w, thread))
+    if (!is_thread_waiting(w, thread))
         return 0;
     for (unsigned i = 0; i < thread; i++) {
         if (is_waiting_like(w, i, &w->thread[thread]))
@@ -176,9 +176,9 @@ static int is_first_waiting(const nl_sim_worker *w, unsigned thread) {
 static void add_missing(nl_text *t, const nl_sim_worker *w, const nl_sim_thread *thread) {
     unsigned warp = (unsigned)(thread - w->thread) / NL_SIM_LANES;
     for (unsigned i = 0; i < NL_SIM_LANES && warp * NL_SIM_LANES + i < w->threads; i++) {
-        if (is_missing(w, warp * NL_SIM_LANES + i, thread)) {
+        if (is_thread_missing(w, warp * NL_SIM_LANES + i, thread)) {
             nl_text_append(t, ", which also names ");
-            add_ranges(t, w, is_missing, thread);
+            add_ranges(t, w, is_thread_missing, thread);
             return;
         }
     }
@@ -186,9 +186,9 @@ static void add_missing(nl_text *t, const nl_sim_worker *w, const nl_sim_thread 
 
 static void add_unstarted(nl_text *t, const nl_sim_worker *w) {
     for (unsigned i = 0; i < w->threads; i++) {
-        if (has_not_begun(w, i, NULL)) {
+        if (has_thread_not_begun(w, i, NULL)) {
             nl_text_append(t, "; not begun: ");
-            add_ranges(t, w, has_not_begun, NULL);
+            add_ranges(t, w, has_thread_not_begun, NULL);
             return;
         }
     }
@@ -198,7 +198,7 @@ static void add_unstarted(nl_text *t, const nl_sim_worker *w) {
 static int has_equal_line(const nl_sim_worker *w, nl_sim_site site) {
     for (unsigned i = 0; i < w->threads; i++) {
         nl_sim_site other = w->thread[i].site;
-        if (is_waiting(w, i) && other.column != site.column) {
+        if (is_thread_waiting(w, i) && other.column != site.column) {
             other.column = site.column;
             if (nl_sim_same_site(other, site))
                 return 1;
@@ -246,7 +246,7 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
                         const void *data) {
     const nl_sim_thread *running = &w->thread[w->current];
     unsigned kinds = 0, first = 0;
-    if (is_live(w, w->current) && running->wait == NL_SIM_WAIT_TURN) {
+    if (is_thread_live(w, w->current) && running->wait == NL_SIM_WAIT_TURN) {
         while (!is_waiting_like(w, first, running))
             first++;
     }
@@ -276,7 +276,7 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
     }
 }
 
-_Noreturn void nl_sim_report_stuck(nl_sim_worker *w) {
+_Noreturn void nl_sim_report_stuck_block(nl_sim_worker *w) {
     nl_fault fault;
     nl_sim_fault_begin(&fault, w, NL_CHECK_SYNC, NL_FAULT_HEAD_BLOCK);
     nl_text t = nl_sim_fault_text(&fault);
@@ -286,15 +286,16 @@ _Noreturn void nl_sim_report_stuck(nl_sim_worker *w) {
     add_waiting(&fault, &t, w, NULL, NULL);
     if (w->live < w->threads) {
         nl_text_append(&t, "; ended: ");
-        add_ranges(&t, w, has_ended, NULL);
+        add_ranges(&t, w, has_thread_ended, NULL);
     }
-    mark_cut(&t);
+    mark_truncation(&t);
     nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
-    nl_sim_worker_leave(w, NL_SIM_FAULT);
+    nl_sim_worker_leave_block(w, NL_SIM_FAULT);
 }
 
 /* Appends the reason why the grid was stopped. */
-static void add_stop(nl_fault *fault, nl_text *t, const nl_sim_job *job, const char *limit_text) {
+static void append_stop_reason(nl_fault *fault, nl_text *t, const nl_sim_job *job,
+                               const char *limit_text) {
     fault->is_timeout = nl_atomic_load32(&job->watch.stopped) != NL_SIM_INTERRUPTED;
     if (!fault->is_timeout)
         nl_text_append(t, "interrupted after %.1f s",
@@ -303,12 +304,12 @@ static void add_stop(nl_fault *fault, nl_text *t, const nl_sim_job *job, const c
         nl_text_append(t, "%s after %g s, the limit", limit_text, (double)job->limit_ms / 1000);
 }
 
-void nl_sim_report_overdue(nl_sim_job *job) {
+void nl_sim_report_overdue_job(nl_sim_job *job) {
     nl_fault fault;
     nl_fault_init(&fault, NL_CHECK_HANG, NL_FAULT_HEAD_KERNEL,
                   nl_sim_fault_kernel_name(job->kernel));
     nl_text t = nl_sim_fault_text(&fault);
-    add_stop(&fault, &t, job, "stopped");
+    append_stop_reason(&fault, &t, job, "stopped");
     nl_sim_job_fault(job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 
@@ -332,10 +333,10 @@ static void find_lines(nl_sim_worker *w) {
     for (unsigned i = 0; i < w->threads; i++) {
         nl_sim_thread *t = &w->thread[i];
         /* the thread's operation is complete: the thread only waits for its next turn */
-        if (is_live(w, i) && t->wait != NL_SIM_WAIT_NONE && t->wait < NL_SIM_WAIT_GRID &&
+        if (is_thread_live(w, i) && t->wait != NL_SIM_WAIT_NONE && t->wait < NL_SIM_WAIT_GRID &&
             (w->warp[i / NL_SIM_LANES].ready >> i % NL_SIM_LANES & 1))
             t->wait = NL_SIM_WAIT_TURN;
-        if (!is_live(w, i) || t->wait == NL_SIM_WAIT_NONE || t->site.line)
+        if (!is_thread_live(w, i) || t->wait == NL_SIM_WAIT_NONE || t->site.line)
             continue;
         if (w->observer && t->wait > NL_SIM_WAIT_GRID && t->pc)
             (void)nl_sim_lines_find(w->job->image, t->pc, &t->site);
@@ -344,11 +345,11 @@ static void find_lines(nl_sim_worker *w) {
     }
 }
 
-void nl_sim_report_endless(nl_sim_worker *w) {
+void nl_sim_report_endless_loop(nl_sim_worker *w) {
     nl_fault fault;
     nl_sim_fault_begin(&fault, w, NL_CHECK_HANG, NL_FAULT_HEAD_BLOCK);
     nl_text t = nl_sim_fault_text(&fault);
-    add_stop(&fault, &t, w->job, "not done");
+    append_stop_reason(&fault, &t, w->job, "not done");
     if (w->fibers) {
         find_lines(w);
         nl_text_append(&t, ": ");
@@ -365,7 +366,7 @@ void nl_sim_report_endless(nl_sim_worker *w) {
             nl_text_append(&t, "; lineinfo=True shows the line");
         }
     }
-    mark_cut(&t);
+    mark_truncation(&t);
     nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 
@@ -373,7 +374,7 @@ void nl_sim_report_endless(nl_sim_worker *w) {
  * loops. */
 static void mark_spinning(nl_sim_worker *w) {
     for (unsigned i = 0; i < w->threads; i++) {
-        if (is_live(w, i) && w->thread[i].wait == NL_SIM_WAIT_TURN)
+        if (is_thread_live(w, i) && w->thread[i].wait == NL_SIM_WAIT_TURN)
             w->thread[i].wait = NL_SIM_WAIT_SPIN;
     }
 }
@@ -405,15 +406,15 @@ _Noreturn void nl_sim_report_deadlock(nl_sim_worker *w) {
     nl_text_append(&t, "deadlock, no thread can end what these wait for: ");
     add_waiting(&fault, &t, w, NULL, NULL);
     add_waiting_blocks(&fault, &t, w);
-    mark_cut(&t);
+    mark_truncation(&t);
     nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
-    nl_sim_worker_leave(w, NL_SIM_FAULT);
+    nl_sim_worker_leave_block(w, NL_SIM_FAULT);
 }
 
-_Noreturn void nl_sim_report_stopped(nl_sim_worker *w) {
+_Noreturn void nl_sim_report_stopped_grid(nl_sim_worker *w) {
     if (nl_atomic_load32(&w->job->watch.stopped))
-        nl_sim_report_endless(w);
-    nl_sim_worker_leave(w, NL_SIM_STOPPED);
+        nl_sim_report_endless_loop(w);
+    nl_sim_worker_leave_block(w, NL_SIM_STOPPED);
 }
 
 typedef struct lanes {
@@ -421,7 +422,7 @@ typedef struct lanes {
     uint32_t set;
 } lanes;
 
-static int is_lane(const nl_sim_worker *w, unsigned thread, const void *data) {
+static int is_one_of_lanes(const nl_sim_worker *w, unsigned thread, const void *data) {
     const lanes *l = data;
     (void)w;
     return thread / NL_SIM_LANES == l->warp && (l->set >> thread % NL_SIM_LANES & 1);
@@ -434,10 +435,10 @@ _Noreturn void nl_sim_report_mixed_warp(nl_sim_worker *w, unsigned warp, uint32_
     nl_text_append(
         &t, "lanes of a warp that name one another in their masks are at different lines, "
             "and each line is an instruction of its own, which only its own lanes execute: ");
-    add_waiting(&fault, &t, w, is_lane, &(lanes){warp, set});
-    mark_cut(&t);
+    add_waiting(&fault, &t, w, is_one_of_lanes, &(lanes){warp, set});
+    mark_truncation(&t);
     nl_sim_job_fault(w->job, CUDA_ERROR_ILLEGAL_INSTRUCTION, &fault);
-    nl_sim_worker_leave(w, NL_SIM_FAULT);
+    nl_sim_worker_leave_block(w, NL_SIM_FAULT);
 }
 
 _Noreturn void nl_sim_report_bad_mask(nl_sim_worker *w, unsigned thread) {

@@ -72,16 +72,16 @@ int nl_sim_schedule_is_due(struct nl_sim_worker *worker, int is_atomic, int writ
 void nl_sim_schedule_mark_competing(nl_sim_schedule *schedule);
 /* Records that the order of all accesses at this address depends on the schedule. */
 void nl_sim_schedule_add_contended(nl_sim_schedule *schedule, uintptr_t address);
-int nl_sim_schedule_competes(const nl_sim_schedule *schedule, const nl_sim_event *event);
+int nl_sim_schedule_is_competing(const nl_sim_schedule *schedule, const nl_sim_event *event);
 /* Counts progress; call this function when threads continue after a barrier or a collective, when a
  * thread has ended, or when a thread can leave its loop. */
 static inline void nl_sim_schedule_count_progress(nl_sim_schedule *schedule) {
     schedule->progress++;
 }
 /* Returns whether a thread of another block must run next. */
-int nl_sim_schedule_leaves(const struct nl_sim_worker *worker);
+int nl_sim_schedule_must_change_block(const struct nl_sim_worker *worker);
 /* Returns the thread of this block that must run next, if it is ready, and clears the request;
  * returns -1 if any thread may run. */
-int nl_sim_schedule_choose(struct nl_sim_worker *worker);
+int nl_sim_schedule_choose_thread(struct nl_sim_worker *worker);
 
 #endif

@@ -46,7 +46,7 @@ void nl_sim_scheduler_begin(nl_sim_worker *w, unsigned first) {
         warp->ready = 0;
         warp->barrier = warp->grid = warp->active = warp->yielded = 0;
         warp->group_count = warp->alone = 0;
-        nl_sim_wake(w, i, lanes);
+        nl_sim_wake_thread(w, i, lanes);
     }
     if (w->job->schedule)
         nl_sim_deadlock_begin(w);
@@ -60,12 +60,12 @@ void nl_sim_scheduler_begin(nl_sim_worker *w, unsigned first) {
     }
 }
 
-void nl_sim_scheduler_convert(nl_sim_worker *w, unsigned thread) {
+void nl_sim_scheduler_convert_to_fibers(nl_sim_worker *w, unsigned thread) {
     if (w->replaying)
-        nl_sim_worker_leave(w, NL_SIM_REPLAYED);
+        nl_sim_worker_leave_block(w, NL_SIM_REPLAYED);
     nl_sim_job_set_synchronises(w->job);
     nl_sim_scheduler_begin(w, thread);
-    (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
+    (void)nl_sim_take_ready_lane(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
     w->current = thread;
     w->thread[thread].fiber = w->root;
     w->thread[thread].stack = w->root_stack;
@@ -74,7 +74,7 @@ void nl_sim_scheduler_convert(nl_sim_worker *w, unsigned thread) {
 /* Functions for lanes that wait until no other lane of their warp can run. */
 
 /* Returns the mask of the lanes in `set` that wait at the same position as `lane`. */
-static uint32_t waiting_with(const nl_sim_thread *lanes, uint32_t set, uint32_t lane) {
+static uint32_t lanes_waiting_with(const nl_sim_thread *lanes, uint32_t set, uint32_t lane) {
     uint32_t together = 0;
     NL_SIM_FOR_LANES(other, set) {
         if (nl_sim_same_site(lanes[lane].site, lanes[other].site))
@@ -83,7 +83,7 @@ static uint32_t waiting_with(const nl_sim_thread *lanes, uint32_t set, uint32_t 
     return together;
 }
 
-static uint32_t in_step(const nl_sim_thread *lanes, uint32_t set) {
+static uint32_t find_stepping_lanes(const nl_sim_thread *lanes, uint32_t set) {
     uint32_t stepping = 0;
     NL_SIM_FOR_LANES(lane, set) {
         if (lanes[lane].wait == NL_SIM_WAIT_WARP + NL_SIM_WARP_STEP)
@@ -95,7 +95,8 @@ static uint32_t in_step(const nl_sim_thread *lanes, uint32_t set) {
 /* Returns the mask of the lanes in `stepping` whose next access is at the earliest position in the
  * program. If the same lanes have read PATIENT_READS times, they probably wait for another lane, so
  * the function returns all lanes. */
-static uint32_t next_in_step(nl_sim_warp *warp, const nl_sim_thread *lanes, uint32_t stepping) {
+static uint32_t find_next_stepping_lanes(nl_sim_warp *warp, const nl_sim_thread *lanes,
+                                         uint32_t stepping) {
     uint32_t place = UINT32_MAX, set = 0;
     NL_SIM_FOR_LANES(lane, stepping) {
         place = lanes[lane].argument < place ? lanes[lane].argument : place;
@@ -117,56 +118,56 @@ void nl_sim_scheduler_complete_active(nl_sim_worker *w) {
         if (!warp->active || (warp->ready & ~warp->yielded))
             continue;
         nl_sim_thread *lanes = &w->thread[i * NL_SIM_LANES];
-        uint32_t stepping = in_step(lanes, warp->active);
-        uint32_t set = stepping ? next_in_step(warp, lanes, stepping) : warp->active;
+        uint32_t stepping = find_stepping_lanes(lanes, warp->active);
+        uint32_t set = stepping ? find_next_stepping_lanes(warp, lanes, stepping) : warp->active;
         NL_SIM_FOR_LANES(lane, set & ~stepping) {
-            lanes[lane].value = waiting_with(lanes, set & ~stepping, lane);
+            lanes[lane].value = lanes_waiting_with(lanes, set & ~stepping, lane);
         }
         w->active_waiting -= (unsigned)__builtin_popcount(set);
         warp->active &= ~set;
-        nl_sim_wake(w, i, set);
+        nl_sim_wake_thread(w, i, set);
     }
 }
 
 /* Turns */
 
-void nl_sim_scheduler_starve(nl_sim_worker *w) {
+void nl_sim_scheduler_handle_no_ready_thread(nl_sim_worker *w) {
     if (!w->cluster_waiting)
-        nl_sim_report_stuck(w);
-    nl_sim_cluster_sleep(w);
+        nl_sim_report_stuck_block(w);
+    nl_sim_cluster_wait_for_blocks(w);
 }
 
 /* Returns a random bit among the set bits. */
-static unsigned pick_bit(nl_sim_worker *w, uint32_t bits) {
+static unsigned pick_random_bit(nl_sim_worker *w, uint32_t bits) {
     for (uint64_t n = nl_sim_interleave_random(w->job, (uint64_t)__builtin_popcount(bits)); n; n--)
         bits &= bits - 1;
     return (unsigned)__builtin_ctz(bits);
 }
 
-unsigned nl_sim_scheduler_pick_any(nl_sim_worker *w) {
+unsigned nl_sim_scheduler_pick_random_thread(nl_sim_worker *w) {
     if (w->active_waiting > w->shuffled)
         nl_sim_scheduler_complete_active(w);
     if (!w->ready_warps)
-        nl_sim_scheduler_starve(w);
-    unsigned warp = pick_bit(w, w->ready_warps);
-    return nl_sim_take_ready(w, warp, 1u << pick_bit(w, w->warp[warp].ready));
+        nl_sim_scheduler_handle_no_ready_thread(w);
+    unsigned warp = pick_random_bit(w, w->ready_warps);
+    return nl_sim_take_ready_lane(w, warp, 1u << pick_random_bit(w, w->warp[warp].ready));
 }
 
-int nl_sim_scheduler_take_chosen(nl_sim_worker *w) {
-    int thread = w->job->schedule ? nl_sim_schedule_choose(w) : -1;
+int nl_sim_scheduler_take_scheduled_thread(nl_sim_worker *w) {
+    int thread = w->job->schedule ? nl_sim_schedule_choose_thread(w) : -1;
     if (thread < 0)
         return -1;
-    return (int)nl_sim_take_ready(w, (unsigned)thread / NL_SIM_LANES,
-                                  nl_sim_lane_bit((unsigned)thread));
+    return (int)nl_sim_take_ready_lane(w, (unsigned)thread / NL_SIM_LANES,
+                                       nl_sim_lane_bit((unsigned)thread));
 }
 
 /* Lets other blocks run. */
-static void let_blocks_run(nl_sim_worker *w, int needed) {
-    nl_sim_interleave_pass(w, needed);
+static void run_other_blocks(nl_sim_worker *w, int needed) {
+    nl_sim_interleave_pass_token(w, needed);
     if (w->cluster_waiting)
-        nl_sim_cluster_poll(w);
+        nl_sim_cluster_wake_crossed(w);
     if (nl_sim_job_stopped(w->job))
-        nl_sim_report_stopped(w);
+        nl_sim_report_stopped_grid(w);
 }
 
 /* Lets other blocks run if each live thread has had `most` turns without progress. */
@@ -174,41 +175,41 @@ static void yield_to_other_blocks(nl_sim_worker *w, unsigned *count, unsigned mo
     if (!w->job->interleaver || ++*count < most * w->live)
         return;
     *count = 0;
-    let_blocks_run(w, 1);
+    run_other_blocks(w, 1);
 }
 
 /* Returns the next ready thread, in a loop over all ready threads. The next thread may belong to
  * another warp, because the lanes of this warp may wait for that warp. */
-static unsigned pick_in_turn(nl_sim_worker *w, unsigned thread) {
+static unsigned pick_next_ready_thread(nl_sim_worker *w, unsigned thread) {
     unsigned warp = thread / NL_SIM_LANES;
-    int chosen = nl_sim_scheduler_take_chosen(w);
+    int chosen = nl_sim_scheduler_take_scheduled_thread(w);
     if (chosen >= 0)
         return (unsigned)chosen;
     if (w->active_waiting)
         nl_sim_scheduler_complete_active(w);
-    uint32_t later = w->warp[warp].ready & nl_sim_above(thread % NL_SIM_LANES);
+    uint32_t later = w->warp[warp].ready & nl_sim_bits_above(thread % NL_SIM_LANES);
     if (later)
-        return nl_sim_take_ready(w, warp, later);
-    uint32_t warps = w->ready_warps & nl_sim_above(warp);
+        return nl_sim_take_ready_lane(w, warp, later);
+    uint32_t warps = w->ready_warps & nl_sim_bits_above(warp);
     if (!warps) {
         warps = w->ready_warps;
         if (w->cluster_waiting)
-            nl_sim_cluster_poll(w);
+            nl_sim_cluster_wake_crossed(w);
         if (!w->job->interleaver)
             /* lets other blocks run after each round over the threads, because progress of another
              * block may be needed */
             nl_thread_yield();
     }
     warp = (unsigned)__builtin_ctz(warps);
-    return nl_sim_take_ready(w, warp, w->warp[warp].ready);
+    return nl_sim_take_ready_lane(w, warp, w->warp[warp].ready);
 }
 
 static void report_if_deadlocked(nl_sim_worker *w) {
     if (!w->job->schedule)
         return;
     if (w->cluster_waiting)
-        nl_sim_cluster_poll(w);
-    if (nl_sim_deadlock_is_reached(w))
+        nl_sim_cluster_wake_crossed(w);
+    if (nl_sim_deadlock_is_detected(w))
         nl_sim_report_deadlock(w);
 }
 
@@ -218,35 +219,37 @@ void nl_sim_scheduler_preempt(nl_sim_worker *w) {
     t->site = (nl_sim_site){.file = NULL};
     t->wait = NL_SIM_WAIT_TURN;
     if (nl_sim_job_stopped(w->job))
-        nl_sim_report_stopped(w);
+        nl_sim_report_stopped_grid(w);
     report_if_deadlocked(w);
     unsigned fickle = w->live < FICKLE_SLICES ? w->live + 1 : FICKLE_SLICES;
-    if (w->job->schedule && nl_sim_schedule_leaves(w))
-        let_blocks_run(w, 1);
+    if (w->job->schedule && nl_sim_schedule_must_change_block(w))
+        run_other_blocks(w, 1);
     if (w->at_atomic || (w->shuffled && nl_sim_interleave_random(w->job, fickle) == 0)) {
         w->at_atomic = 0;
-        let_blocks_run(w, 0);
+        run_other_blocks(w, 0);
     }
     yield_to_other_blocks(w, &w->slices, PATIENT_SLICES);
-    nl_sim_wake(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
+    nl_sim_wake_thread(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
     nl_sim_switch_to(w, thread,
-                     w->shuffled ? nl_sim_scheduler_pick_any(w) : pick_in_turn(w, thread));
+                     w->shuffled ? nl_sim_scheduler_pick_random_thread(w)
+                                 : pick_next_ready_thread(w, thread));
     t->wait = NL_SIM_WAIT_NONE;
 }
 
 void nl_sim_scheduler_yield(unsigned thread, nl_sim_site site) {
-    nl_sim_worker *w = nl_sim_enter(thread);
+    nl_sim_worker *w = nl_sim_enter_waiting_operation(thread);
     nl_sim_thread *t = &w->thread[thread];
     unsigned warp = thread / NL_SIM_LANES;
     t->site = site;
     t->wait = NL_SIM_WAIT_SPIN;
     if (nl_sim_job_stopped(w->job))
-        nl_sim_report_stopped(w);
+        nl_sim_report_stopped_grid(w);
     report_if_deadlocked(w);
     yield_to_other_blocks(w, &w->yields, PATIENT_YIELDS);
     w->warp[warp].yielded |= nl_sim_lane_bit(thread);
-    nl_sim_wake(w, warp, nl_sim_lane_bit(thread));
+    nl_sim_wake_thread(w, warp, nl_sim_lane_bit(thread));
     nl_sim_switch_to(w, thread,
-                     w->shuffled ? nl_sim_scheduler_pick_any(w) : pick_in_turn(w, thread));
+                     w->shuffled ? nl_sim_scheduler_pick_random_thread(w)
+                                 : pick_next_ready_thread(w, thread));
     t->wait = NL_SIM_WAIT_NONE;
 }

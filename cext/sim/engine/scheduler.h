@@ -26,17 +26,17 @@
 /* Marks the threads `first` and later as live and ready; no thread has started. */
 void nl_sim_scheduler_begin(nl_sim_worker *worker, unsigned first);
 /* Converts a loop to fibers; `thread` is the running thread. */
-void nl_sim_scheduler_convert(nl_sim_worker *worker, unsigned thread);
+void nl_sim_scheduler_convert_to_fibers(nl_sim_worker *worker, unsigned thread);
 /* Raises a fault because memory for the thread's stack ran out. */
 _Noreturn void nl_sim_scheduler_lacks_stack(nl_sim_worker *worker, unsigned thread);
 /* Waits until another block of the cluster makes progress; call this function when no thread of the
  * block can run. Raises a fault if no thread waits for the cluster. */
-void nl_sim_scheduler_starve(nl_sim_worker *worker);
+void nl_sim_scheduler_handle_no_ready_thread(nl_sim_worker *worker);
 /* Returns a random ready thread, for launches in shuffled order. */
-unsigned nl_sim_scheduler_pick_any(nl_sim_worker *worker);
+unsigned nl_sim_scheduler_pick_random_thread(nl_sim_worker *worker);
 /* Returns the thread that the launch's schedule requires next, and marks it as not ready; returns
  * -1 if any thread may run. */
-int nl_sim_scheduler_take_chosen(nl_sim_worker *worker);
+int nl_sim_scheduler_take_scheduled_thread(nl_sim_worker *worker);
 /* Completes those operations that wait until no other lane of the warp can run: __activemask(), and
  * the implicit synchronization of a warp's lanes before a volatile access (warp.c). */
 void nl_sim_scheduler_complete_active(nl_sim_worker *worker);
@@ -51,21 +51,21 @@ static inline uint32_t nl_sim_lane_bit(unsigned thread) {
 }
 
 /* Returns a mask of all bits above `bit`. */
-static inline uint32_t nl_sim_above(unsigned bit) {
+static inline uint32_t nl_sim_bits_above(unsigned bit) {
     return UINT32_MAX << 1 << bit;
 }
 
 /* Converts the block to fibers if necessary; call this function at the start of an operation that
  * can wait. */
-static inline nl_sim_worker *nl_sim_enter(unsigned thread) {
+static inline nl_sim_worker *nl_sim_enter_waiting_operation(unsigned thread) {
     nl_sim_worker *w = nl_sim_worker_current;
     if (__builtin_expect(!w->fibers, 0))
-        nl_sim_scheduler_convert(w, thread);
+        nl_sim_scheduler_convert_to_fibers(w, thread);
     return w;
 }
 
 /* Makes lanes of a warp ready. */
-static inline void nl_sim_wake(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
+static inline void nl_sim_wake_thread(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
     if (lanes) {
         w->warp[warp].ready |= lanes;
         w->ready_warps |= 1u << warp;
@@ -73,7 +73,7 @@ static inline void nl_sim_wake(nl_sim_worker *w, unsigned warp, uint32_t lanes) 
 }
 
 /* Takes the lowest of `lanes` from the ready lanes of a warp. */
-NL_SIM_INLINE unsigned nl_sim_take_ready(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
+NL_SIM_INLINE unsigned nl_sim_take_ready_lane(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
     unsigned lane = (unsigned)__builtin_ctz(lanes);
     uint32_t left = w->warp[warp].ready & ~(1u << lane);
     w->warp[warp].ready = left;
@@ -85,26 +85,26 @@ NL_SIM_INLINE unsigned nl_sim_take_ready(nl_sim_worker *w, unsigned warp, uint32
 /* Chooses the thread to run after `thread`: a thread of the same warp if possible, otherwise a
  * thread of the next warp that has one. If no thread is ready, the block cannot continue, which is
  * a fault. */
-NL_SIM_INLINE unsigned nl_sim_pick(nl_sim_worker *w, unsigned thread) {
+NL_SIM_INLINE unsigned nl_sim_pick_next_thread(nl_sim_worker *w, unsigned thread) {
     if (__builtin_expect(w->active_waiting != 0, 0)) {
         if (w->shuffled)
-            return nl_sim_scheduler_pick_any(w);
+            return nl_sim_scheduler_pick_random_thread(w);
         nl_sim_scheduler_complete_active(w);
     }
     unsigned warp = thread / NL_SIM_LANES;
-    uint32_t lanes = w->warp[warp].ready, later = lanes & nl_sim_above(thread % NL_SIM_LANES);
+    uint32_t lanes = w->warp[warp].ready, later = lanes & nl_sim_bits_above(thread % NL_SIM_LANES);
     if (__builtin_expect(lanes == 0, 0)) {
         if (!w->ready_warps)
-            nl_sim_scheduler_starve(w);
-        later = w->ready_warps & nl_sim_above(warp);
+            nl_sim_scheduler_handle_no_ready_thread(w);
+        later = w->ready_warps & nl_sim_bits_above(warp);
         warp = (unsigned)__builtin_ctz(later ? later : w->ready_warps);
         later = w->warp[warp].ready;
     }
-    return nl_sim_take_ready(w, warp, later ? later : lanes);
+    return nl_sim_take_ready_lane(w, warp, later ? later : lanes);
 }
 
 /* Assigns a stack to a thread that has not started; the caller must switch to it. */
-NL_SIM_INLINE void nl_sim_start(nl_sim_worker *w, unsigned thread) {
+NL_SIM_INLINE void nl_sim_assign_stack(nl_sim_worker *w, unsigned thread) {
     int stack = nl_sim_stacks_acquire(&w->stacks);
     if (stack < 0)
         nl_sim_scheduler_lacks_stack(w, thread);
@@ -113,17 +113,17 @@ NL_SIM_INLINE void nl_sim_start(nl_sim_worker *w, unsigned thread) {
 }
 
 /* Call before switching to `next`. */
-NL_SIM_INLINE void nl_sim_resume(nl_sim_worker *w, unsigned next) {
+NL_SIM_INLINE void nl_sim_prepare_resume(nl_sim_worker *w, unsigned next) {
     w->current = next;
     w->thread[next].wait = NL_SIM_WAIT_NONE;
     if (!w->thread[next].fiber.sp)
-        nl_sim_start(w, next);
+        nl_sim_assign_stack(w, next);
 }
 
 NL_SIM_INLINE void nl_sim_switch_to(nl_sim_worker *w, unsigned thread, unsigned next) {
     if (__builtin_expect(next == thread, 0))
         return;
-    nl_sim_resume(w, next);
+    nl_sim_prepare_resume(w, next);
     nl_sim_fiber_switch(&w->thread[thread].fiber, &w->thread[next].fiber);
 }
 
@@ -131,7 +131,7 @@ NL_SIM_INLINE void nl_sim_switch_to(nl_sim_worker *w, unsigned thread, unsigned 
  * made ready and has its turn. */
 NL_SIM_INLINE void nl_sim_suspend(nl_sim_worker *w, unsigned thread) {
     w->warp[thread / NL_SIM_LANES].yielded &= ~nl_sim_lane_bit(thread);
-    nl_sim_switch_to(w, thread, nl_sim_pick(w, thread));
+    nl_sim_switch_to(w, thread, nl_sim_pick_next_thread(w, thread));
 }
 
 #endif

@@ -34,11 +34,11 @@ int nl_sim_shadow_map(uintptr_t low, size_t span) {
     return 0;
 }
 
-void nl_sim_shadow_keep(void) {
+void nl_sim_shadow_enable(void) {
     nl_atomic_store32(&nl_sim_shadow_kept, 1);
 }
 
-void nl_sim_shadow_hear_all(int change) {
+void nl_sim_shadow_set_every_access(int change) {
     nl_mutex_lock(&lock);
     nl_atomic_store32_relaxed(&nl_sim_shadow.every, nl_sim_shadow.every + (unsigned)change);
     nl_mutex_unlock(&lock);
@@ -118,7 +118,7 @@ size_t nl_sim_shadow_find_unwritten(uintptr_t address, size_t size, size_t least
     return whole;
 }
 
-int nl_sim_shadow_any(uintptr_t address, size_t size, unsigned bits) {
+int nl_sim_shadow_has_any_bit(uintptr_t address, size_t size, unsigned bits) {
     size_t at = clip_range(address, &size);
     for (size_t i = 0; i < size; i++) {
         if (nl_sim_shadow.shadow[at + i] & bits)

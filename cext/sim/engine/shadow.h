@@ -26,10 +26,10 @@ static inline int nl_sim_shadow_is_recorded(void) {
  * shadow memory. */
 int nl_sim_shadow_map(uintptr_t low, size_t span);
 /* Enables the shadow memory: from then on, all writers must update it. */
-void nl_sim_shadow_keep(void);
+void nl_sim_shadow_enable(void);
 
 /* Changes the number of launches whose images must call the checker for every access: 1 or -1. */
-void nl_sim_shadow_hear_all(int change);
+void nl_sim_shadow_set_every_access(int change);
 
 /* Sets the state of each byte of simulated memory in [address, address + size): 0, NL_SIM_THERE,
  * or NL_SIM_THERE | NL_SIM_WRITTEN. */
@@ -37,7 +37,7 @@ void nl_sim_shadow_set(uintptr_t address, size_t size, int state);
 /* Sets or clears bits of the state of simulated memory. */
 void nl_sim_shadow_mark(uintptr_t address, size_t size, unsigned bits, int on);
 /* Returns whether the state of any byte in [address, address + size) has one of the bits. */
-int nl_sim_shadow_any(uintptr_t address, size_t size, unsigned bits);
+int nl_sim_shadow_has_any_bit(uintptr_t address, size_t size, unsigned bits);
 /* Marks whole pages of simulated memory as unallocated, and frees their shadow memory. */
 void nl_sim_shadow_drop(uintptr_t low, size_t span);
 /* Copies the state of memory that was copied; a source outside of simulated memory counts as
@@ -51,7 +51,7 @@ size_t nl_sim_shadow_find_unwritten(uintptr_t address, size_t size, size_t least
 /* Returns whether any byte of the range was written. The caller must know that all bytes are
  * allocated. */
 static inline int nl_sim_shadow_any_written(uintptr_t address, size_t size) {
-    return nl_sim_shadow_any(address, size, NL_SIM_WRITTEN);
+    return nl_sim_shadow_has_any_bit(address, size, NL_SIM_WRITTEN);
 }
 
 #endif

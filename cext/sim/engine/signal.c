@@ -27,7 +27,7 @@ static nl_mutex install_lock = NL_MUTEX_INIT;
  * signal again to end the process. */
 static _Thread_local volatile sig_atomic_t chaining, chained;
 
-uintptr_t nl_sim_signal_instruction(const void *context) {
+uintptr_t nl_sim_signal_instruction_pointer(const void *context) {
 #if defined(__x86_64__)
     return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 #elif defined(__aarch64__)
@@ -38,7 +38,7 @@ uintptr_t nl_sim_signal_instruction(const void *context) {
 #endif
 }
 
-uintptr_t nl_sim_signal_stack(const void *context) {
+uintptr_t nl_sim_signal_stack_pointer(const void *context) {
 #if defined(__x86_64__)
     return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
 #elif defined(__aarch64__)
@@ -77,7 +77,7 @@ static void chain_to_previous_handler(int number, siginfo_t *info, void *context
 }
 
 static int resume_division(nl_sim_worker *w, void *context) {
-    const void *at = (const void *)nl_sim_signal_instruction(context);
+    const void *at = (const void *)nl_sim_signal_instruction_pointer(context);
     int what = nl_divide_resume(context);
     if (what == 2 && w->observer && w->fibers)
         w->observer->overflowed(w, at);
@@ -98,8 +98,8 @@ static void handle_signal(int number, siginfo_t *info, void *context) {
     w->trap = (nl_sim_trap){.signal = number,
                             .code = info->si_code,
                             .address = (uintptr_t)info->si_addr,
-                            .instruction = nl_sim_signal_instruction(context),
-                            .stack = nl_sim_signal_stack(context)};
+                            .instruction = nl_sim_signal_instruction_pointer(context),
+                            .stack = nl_sim_signal_stack_pointer(context)};
     w->leave = NL_SIM_TRAP;
     nl_sim_fiber_escape(context, &w->main);
 }

@@ -26,7 +26,7 @@ void nl_sim_signal_leave(const nl_sim_signal_scope *scope);
 
 /* Return the address of the instruction that a signal interrupted (0 if not available), and the
  * stack pointer at that time. */
-uintptr_t nl_sim_signal_instruction(const void *signal_context);
-uintptr_t nl_sim_signal_stack(const void *signal_context);
+uintptr_t nl_sim_signal_instruction_pointer(const void *signal_context);
+uintptr_t nl_sim_signal_stack_pointer(const void *signal_context);
 
 #endif

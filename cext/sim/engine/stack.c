@@ -23,12 +23,12 @@ static size_t page_size(void) {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static size_t stride_of(const nl_sim_stacks *stacks) {
+static size_t stack_stride(const nl_sim_stacks *stacks) {
     size_t page = page_size(), pages = stacks->size / page + GUARD_PAGES;
     return (pages | 1) * page;
 }
 
-static unsigned slab_stacks(const nl_sim_stacks *stacks) {
+static unsigned stacks_per_slab(const nl_sim_stacks *stacks) {
     return stacks->size > (1u << 20) ? 1 : SLAB_STACKS;
 }
 
@@ -38,7 +38,7 @@ void nl_sim_stacks_resize(nl_sim_stacks *stacks, size_t size) {
     if (size == stacks->size)
         return;
     for (unsigned i = 0; i < stacks->slab_count; i++)
-        munmap(stacks->slabs[i], stride_of(stacks) * slab_stacks(stacks));
+        munmap(stacks->slabs[i], stack_stride(stacks) * stacks_per_slab(stacks));
     stacks->size = size;
     stacks->count = stacks->free_count = stacks->slab_count = 0;
 }
@@ -50,8 +50,8 @@ static void protect_guard_page(char *low, size_t size) {
 }
 
 int nl_sim_stacks_grow(nl_sim_stacks *stacks) {
-    size_t stride = stride_of(stacks);
-    unsigned wanted = slab_stacks(stacks);
+    size_t stride = stack_stride(stacks);
+    unsigned wanted = stacks_per_slab(stacks);
     if (stacks->count >= NL_SIM_STACKS || nl_mem_must_fail())
         return -1;
     char *slab = mmap(NULL, stride * wanted, PROT_READ | PROT_WRITE,
@@ -85,7 +85,7 @@ void nl_sim_stacks_reset(nl_sim_stacks *stacks) {
 }
 
 /* Returns whether pages are allocated below the addresses that most kernels use. */
-static int is_stack_deep(const nl_sim_fiber_stack *stack, size_t deep) {
+static int has_deep_pages(const nl_sim_fiber_stack *stack, size_t deep) {
     unsigned char resident = 0;
     return mincore(stack->low + deep - page_size(), page_size(), &resident) == 0 && resident & 1;
 }
@@ -95,15 +95,15 @@ void nl_sim_stacks_trim(nl_sim_stacks *stacks) {
     if (stacks->count <= MAX_DEEP_STACKS || stacks->size <= NL_SIM_STACK_OWN)
         return;
     size_t deep = stacks->size - NL_SIM_STACK_OWN;
-    if (!is_stack_deep(&stacks->all[0], deep) &&
-        !is_stack_deep(&stacks->all[stacks->count - 1], deep))
+    if (!has_deep_pages(&stacks->all[0], deep) &&
+        !has_deep_pages(&stacks->all[stacks->count - 1], deep))
         return;
     for (unsigned i = 0; i < stacks->count; i++)
         (void)madvise(stacks->all[i].low, deep, MADV_DONTNEED);
 }
 
 int nl_sim_stacks_overflown(const nl_sim_stacks *stacks, uintptr_t address) {
-    size_t gap = stride_of(stacks) - stacks->size;
+    size_t gap = stack_stride(stacks) - stacks->size;
     for (unsigned i = 0; i < stacks->count; i++) {
         uintptr_t low = (uintptr_t)stacks->all[i].low;
         if (address < low && address >= low - gap)

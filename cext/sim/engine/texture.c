@@ -92,7 +92,7 @@ void nl_sim_texture_clear(int device) {
 
 /* ---- texels ---- */
 
-static int is_real(const nl_sim_texture *t) {
+static int returns_floats(const nl_sim_texture *t) {
     int format = t->array.format;
     if (format == CU_AD_FORMAT_FLOAT || format == CU_AD_FORMAT_HALF)
         return 1;
@@ -167,7 +167,7 @@ static texel read_texel(const nl_sim_texture *t, int x, int y, int z) {
 
 /* Applies the addressing mode to an index along an axis of n texels; returns -1 if the result is
  * the border color. */
-static int index_inside(int mode, int64_t i, int n) {
+static int apply_addressing_mode(int mode, int64_t i, int n) {
     int64_t period = 2 * (int64_t)n;
     switch (mode) {
     case CU_TR_ADDRESS_MODE_WRAP:
@@ -202,12 +202,12 @@ static spot locate_coordinate(const nl_sim_texture *t, int axis, float at, unsig
     if (x > 1e15)
         x = 1e15;
     if (t->how.filterMode == CU_TR_FILTER_MODE_POINT) {
-        int only = index_inside(mode, (int64_t)floor(x), n);
+        int only = apply_addressing_mode(mode, (int64_t)floor(x), n);
         return (spot){only, only, 0};
     }
     int64_t fixed = (int64_t)floor((x - 0.5) * FRACTION + 0.5);
     int64_t whole = fixed >> 8;
-    return (spot){index_inside(mode, whole, n), index_inside(mode, whole + 1, n),
+    return (spot){apply_addressing_mode(mode, whole, n), apply_addressing_mode(mode, whole + 1, n),
                   (unsigned)(fixed & 255)};
 }
 
@@ -277,7 +277,7 @@ static float sum_integers(const nl_sim_texture *t, const texel *texels, int c,
 }
 
 static texel filter_texels(const nl_sim_texture *t, const spot *x, const spot *y, const spot *z) {
-    if (!is_real(t) || t->how.filterMode == CU_TR_FILTER_MODE_POINT)
+    if (!returns_floats(t) || t->how.filterMode == CU_TR_FILTER_MODE_POINT)
         return read_texel(t, x->first, y->first, z->first);
     texel texels[8], out;
     unsigned weights[8];
@@ -308,7 +308,7 @@ static texel filter_texels(const nl_sim_texture *t, const spot *x, const spot *y
 
 /* Computes the face of a cubemap that a direction hits, and the coordinates on that face, from 0 to
  * 1. */
-static int face_of(const nl_sim_fetch *f, float *s, float *t) {
+static int choose_cube_face(const nl_sim_fetch *f, float *s, float *t) {
     float ax = fabsf(f->x), ay = fabsf(f->y), az = fabsf(f->z), m, u, v;
     int face;
     if (ax >= ay && ax >= az) {
@@ -326,7 +326,7 @@ static int face_of(const nl_sim_fetch *f, float *s, float *t) {
     return face;
 }
 
-static const char *mismatch_text(const nl_sim_texture *t, const nl_sim_fetch *f) {
+static const char *describe_mismatch(const nl_sim_texture *t, const nl_sim_fetch *f) {
     int kind = f->shape & 7, layered = (f->shape & NL_SIM_TEXTURE_LAYERED) != 0;
     int cube = kind == NL_SIM_TEXTURE_CUBE;
     unsigned flags = t->array.flags;
@@ -347,12 +347,12 @@ static const char *mismatch_text(const nl_sim_texture *t, const nl_sim_fetch *f)
 }
 
 static void copy_texel(const nl_sim_texture *t, const texel *value, nl_sim_texels *out) {
-    out->is_float = is_real(t);
+    out->is_float = returns_floats(t);
     memcpy(out->bits, out->is_float ? (const void *)value->real : (const void *)value->whole,
            sizeof out->bits);
 }
 
-static int layer_of(const nl_sim_texture *t, int layer, int each) {
+static int clamp_layer(const nl_sim_texture *t, int layer, int each) {
     int count = (int)t->array.depth / each;
     return (layer < 0 || layer >= count ? count - 1 : layer) * each; /* the layer is unsigned */
 }
@@ -364,7 +364,7 @@ static void gather_texels(const nl_sim_texture *t, const nl_sim_fetch *f, nl_sim
          y = locate_coordinate(&linear, 1, f->y, t->array.height);
     const int at[4][2] = {
         {x.first, y.second}, {x.second, y.second}, {x.second, y.first}, {x.first, y.first}};
-    out->is_float = is_real(t);
+    out->is_float = returns_floats(t);
     for (int i = 0; i < 4; i++) {
         texel one = read_texel(t, at[i][0], at[i][1], 0);
         memcpy(&out->bits[i],
@@ -379,7 +379,7 @@ const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch 
     const nl_sim_texture *t = find_texture(texture);
     if (!t || t->is_surface)
         return "there is no such texture object: it was destroyed, or the number is invalid";
-    const char *wrong = mismatch_text(t, f);
+    const char *wrong = describe_mismatch(t, f);
     if (wrong)
         return wrong;
     texel value;
@@ -392,9 +392,9 @@ const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch 
     }
     switch (f->shape & 7) {
     case NL_SIM_TEXTURE_CUBE:
-        z = single_texel(face_of(f, &u, &v));
+        z = single_texel(choose_cube_face(f, &u, &v));
         if (f->shape & NL_SIM_TEXTURE_LAYERED)
-            z = single_texel(z.first + layer_of(t, f->layer, 6));
+            z = single_texel(z.first + clamp_layer(t, f->layer, 6));
         x = locate_coordinate(t, 0, u, a->width);
         y = locate_coordinate(t, 1, v, a->height);
         value = filter_texels(t, &x, &y, &z);
@@ -408,7 +408,7 @@ const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch 
         x = locate_coordinate(t, 0, f->x, a->width);
     }
     if (f->shape & NL_SIM_TEXTURE_LAYERED)
-        z = single_texel(layer_of(t, f->layer, 1));
+        z = single_texel(clamp_layer(t, f->layer, 1));
     if (f->shape & NL_SIM_TEXTURE_FETCH) {
         int there = f->layer >= 0 && (unsigned)f->layer < a->width;
         memset(&value, 0, sizeof value);

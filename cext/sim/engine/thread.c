@@ -10,7 +10,7 @@
 #include "sim/engine/scheduler.h"
 #include "sim/engine/warp.h"
 
-NL_SIM_INLINE void end_lane(nl_sim_worker *w, unsigned thread) {
+NL_SIM_INLINE void mark_lane_ended(nl_sim_worker *w, unsigned thread) {
     nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
     warp->live &= ~nl_sim_lane_bit(thread);
     warp->yielded &= ~nl_sim_lane_bit(thread);
@@ -21,22 +21,22 @@ NL_SIM_INLINE void end_lane(nl_sim_worker *w, unsigned thread) {
  * next. */
 NL_SIM_INLINE unsigned complete_waits_for(nl_sim_worker *w, unsigned thread) {
     nl_sim_warp *warp = &w->warp[thread / NL_SIM_LANES];
-    end_lane(w, thread);
+    mark_lane_ended(w, thread);
     if (w->job->schedule)
         nl_sim_schedule_count_progress(w->job->schedule);
     if (w->cluster)
         nl_sim_cluster_thread_ended(w, thread);
     if (w->live == 0) {
         nl_sim_stacks_release(&w->stacks, w->thread[thread].stack);
-        nl_sim_worker_leave(w, NL_SIM_DONE);
+        nl_sim_worker_leave_block(w, NL_SIM_DONE);
     }
     if (w->barrier.arrived == w->live)
         nl_sim_barrier_release(w);
     if (w->grid_waiting == w->live)
-        nl_sim_barrier_cross_grid(w);
+        nl_sim_barrier_note_grid_crossing(w);
     if (warp->group_count)
         nl_sim_warp_complete(w, thread / NL_SIM_LANES);
-    return nl_sim_pick(w, thread);
+    return nl_sim_pick_next_thread(w, thread);
 }
 
 /* Makes `next` the current thread after the thread `ended`. Returns `next` if it must be resumed,
@@ -70,19 +70,19 @@ NL_SIM_INLINE nl_sim_thread *choose_next_thread(nl_sim_worker *w) {
 
 /* Returns the ready lanes of the warp after `ended` if nothing has waited for the end of this
  * thread, and the next thread is one of these lanes; otherwise 0. */
-NL_SIM_INLINE uint32_t find_later_lanes(const nl_sim_worker *w, unsigned ended) {
+NL_SIM_INLINE uint32_t find_ready_lanes_after(const nl_sim_worker *w, unsigned ended) {
     const nl_sim_warp *warp = &w->warp[ended / NL_SIM_LANES];
     unsigned live = w->live - 1;
     if (__builtin_expect(live == 0 || live == w->barrier.arrived || live == w->grid_waiting ||
                              warp->group_count != 0 || w->active_waiting != 0,
                          0))
         return 0;
-    return warp->ready & nl_sim_above(ended % NL_SIM_LANES);
+    return warp->ready & nl_sim_bits_above(ended % NL_SIM_LANES);
 }
 
 /* Calls follow, and switches to the next thread if it must be resumed. Returns only if the caller
  * must start the next thread. */
-NL_SIM_INLINE void switch_to_next(nl_sim_worker *w) {
+NL_SIM_INLINE void resume_next_thread(nl_sim_worker *w) {
     nl_sim_thread *next = choose_next_thread(w);
     if (next)
         nl_sim_fiber_leave(&next->fiber);
@@ -90,7 +90,7 @@ NL_SIM_INLINE void switch_to_next(nl_sim_worker *w) {
 
 void nl_sim_thread_ended(nl_sim_worker *w) {
     for (;;) {
-        switch_to_next(w);
+        resume_next_thread(w);
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
     }
 }
@@ -112,11 +112,12 @@ static __attribute__((noinline)) void *next_in_general(nl_sim_worker *w) {
  * next lane can run. Without a call, the compiler need not save registers. */
 void *nl_sim_thread_next(nl_sim_worker *w) {
     unsigned ended = w->current, index = ended / NL_SIM_LANES;
-    uint32_t later = find_later_lanes(w, ended);
+    uint32_t later = find_ready_lanes_after(w, ended);
     if (__builtin_expect(later == 0, 0))
         return next_in_general(w);
-    end_lane(w, ended);
-    return stack_pointer_of(replace_ended_thread(w, ended, nl_sim_take_ready(w, index, later)));
+    mark_lane_ended(w, ended);
+    return stack_pointer_of(
+        replace_ended_thread(w, ended, nl_sim_take_ready_lane(w, index, later)));
 }
 #else
 void nl_sim_thread_entry(void *argument) {
@@ -124,19 +125,19 @@ void nl_sim_thread_entry(void *argument) {
     nl_sim_fiber_entered();
     for (;;) {
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
-        switch_to_next(w);
+        resume_next_thread(w);
     }
 }
 #endif
 
 /* Chooses the next thread like follow, in a launch without schedule and clusters. */
-NL_SIM_INLINE nl_sim_thread *follow_plainly(nl_sim_worker *w) {
+NL_SIM_INLINE nl_sim_thread *choose_next_unscheduled(nl_sim_worker *w) {
     unsigned ended = w->current;
-    uint32_t later = find_later_lanes(w, ended);
+    uint32_t later = find_ready_lanes_after(w, ended);
     if (__builtin_expect(later == 0, 0))
         return choose_next_thread(w);
-    end_lane(w, ended);
-    return replace_ended_thread(w, ended, nl_sim_take_ready(w, ended / NL_SIM_LANES, later));
+    mark_lane_ended(w, ended);
+    return replace_ended_thread(w, ended, nl_sim_take_ready_lane(w, ended / NL_SIM_LANES, later));
 }
 
 void nl_sim_thread_entry_observed(void *argument) {
@@ -147,7 +148,7 @@ void nl_sim_thread_entry_observed(void *argument) {
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
         if (!is_plain && w->observer)
             w->observer->end_thread(w, w->current);
-        nl_sim_thread *next = is_plain ? follow_plainly(w) : choose_next_thread(w);
+        nl_sim_thread *next = is_plain ? choose_next_unscheduled(w) : choose_next_thread(w);
         if (next)
             nl_sim_fiber_leave(&next->fiber);
     }
@@ -157,14 +158,14 @@ void nl_sim_thread_exit(unsigned thread) {
     nl_sim_worker *w = nl_sim_worker_current;
     if (!w->fibers) {
         w->current = thread;
-        nl_sim_worker_leave(w, NL_SIM_EXIT);
+        nl_sim_worker_leave_block(w, NL_SIM_EXIT);
     }
     if (w->observer)
         w->observer->end_thread(w, thread);
     unsigned next = complete_waits_for(w, thread);
     w->current = next;
     if (!w->thread[next].fiber.sp)
-        nl_sim_start(w, next);
+        nl_sim_assign_stack(w, next);
     nl_sim_stacks_release(&w->stacks, w->thread[thread].stack);
     nl_sim_fiber_leave(&w->thread[next].fiber);
 }

@@ -23,7 +23,7 @@ _Noreturn static void raise_fault(nl_sim_worker *w, const char *text, unsigned t
 
 /* Raises a fault unless all threads of a shuffle in user code read from the same thread, because a
  * GPU stores one value for the tile. */
-static void check_one_source(nl_sim_worker *w, unsigned first, unsigned threads) {
+static void check_common_source(nl_sim_worker *w, unsigned first, unsigned threads) {
     const nl_sim_thread *tile = &w->thread[first];
     char text[160];
     for (unsigned i = 1; i < threads; i++)
@@ -49,12 +49,12 @@ static void distribute_values(nl_sim_thread *tile, unsigned threads) {
 
 static void wake_lanes(nl_sim_worker *w, unsigned threads, unsigned first) {
     for (unsigned i = first; i < first + threads; i += NL_SIM_LANES)
-        nl_sim_wake(w, i / NL_SIM_LANES, UINT32_MAX);
+        nl_sim_wake_thread(w, i / NL_SIM_LANES, UINT32_MAX);
 }
 
 unsigned long long nl_sim_tile_exchange(unsigned threads, unsigned long long value, unsigned source,
                                         unsigned thread, nl_sim_site site) {
-    nl_sim_worker *w = nl_sim_enter(thread);
+    nl_sim_worker *w = nl_sim_enter_waiting_operation(thread);
     nl_sim_thread *t = &w->thread[thread];
     unsigned first = thread & ~(threads - 1);
     char text[160];
@@ -78,14 +78,14 @@ unsigned long long nl_sim_tile_exchange(unsigned threads, unsigned long long val
         nl_sim_suspend(w, thread);
     } else {
         *arrived = 0;
-        check_one_source(w, first, threads);
+        check_common_source(w, first, threads);
         if (w->job->schedule)
             nl_sim_schedule_count_progress(w->job->schedule);
         if (w->observer)
             w->observer->tile(w, first, threads);
         distribute_values(&w->thread[first], threads);
         wake_lanes(w, threads, first);
-        (void)nl_sim_take_ready(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
+        (void)nl_sim_take_ready_lane(w, thread / NL_SIM_LANES, nl_sim_lane_bit(thread));
     }
     t->wait = NL_SIM_WAIT_NONE;
     return t->value;

@@ -108,7 +108,7 @@ void nl_sim_trap_record(nl_sim_worker *w, int thread) {
     nl_fault fault;
     nl_sim_site site = {.file = NULL};
     if (w->trap.signal == NL_SIM_WATCH_SIGNAL) {
-        nl_sim_report_endless(w);
+        nl_sim_report_endless_loop(w);
         return;
     }
     find_line(w, thread, &site);

@@ -118,7 +118,7 @@ static void finish_group(nl_sim_worker *w, unsigned index, nl_sim_group *group) 
     if (w->observer)
         w->observer->exchanged(w, index, group);
     *group = w->groups[index][--warp->group_count];
-    nl_sim_wake(w, index, set);
+    nl_sim_wake_thread(w, index, set);
 }
 
 /* Finds the group that a lane at this source line joins. All lanes of a group must be at the same
@@ -140,7 +140,7 @@ static nl_sim_group *find_group(nl_sim_worker *w, unsigned index, nl_sim_warp_op
     return group;
 }
 
-static uint64_t wait_active(nl_sim_worker *w, unsigned thread) {
+static uint64_t wait_for_active_mask(nl_sim_worker *w, unsigned thread) {
     w->warp[thread / NL_SIM_LANES].active |= 1u << thread % NL_SIM_LANES;
     w->active_waiting++;
     nl_sim_suspend(w, thread);
@@ -151,7 +151,7 @@ static uint64_t wait_active(nl_sim_worker *w, unsigned thread) {
 unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
                                           unsigned long long value, unsigned argument,
                                           unsigned thread, nl_sim_site site) {
-    nl_sim_worker *w = nl_sim_enter(thread);
+    nl_sim_worker *w = nl_sim_enter_waiting_operation(thread);
     unsigned index = thread / NL_SIM_LANES;
     uint32_t self = 1u << thread % NL_SIM_LANES;
     nl_sim_warp *warp = &w->warp[index];
@@ -164,7 +164,7 @@ unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
     if (op == NL_SIM_WARP_ACTIVE && w->observer)
         w->observer->active(w);
     if (op == NL_SIM_WARP_ACTIVE || op == NL_SIM_WARP_STEP)
-        return wait_active(w, thread);
+        return wait_for_active_mask(w, thread);
     if (!(mask & self))
         nl_sim_report_bad_mask(w, thread);
     nl_sim_group *group = find_group(w, index, op, mask, site.line);

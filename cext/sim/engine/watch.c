@@ -28,10 +28,10 @@ static struct {
 static void interrupt_kernel(int number, siginfo_t *info, void *context) {
     nl_sim_worker *w = nl_sim_worker_current;
     if (w && w->inside && w->job && nl_atomic_load32(&w->job->watch.stopped)) {
-        uintptr_t at = nl_sim_signal_instruction(context);
+        uintptr_t at = nl_sim_signal_instruction_pointer(context);
         if (at >= w->job->watch.code && at < w->job->watch.code_end) {
             w->trap = (nl_sim_trap){
-                .signal = number, .instruction = at, .stack = nl_sim_signal_stack(context)};
+                .signal = number, .instruction = at, .stack = nl_sim_signal_stack_pointer(context)};
             w->leave = NL_SIM_TRAP;
             nl_sim_fiber_escape(context, &w->main);
         }

@@ -59,7 +59,7 @@ static nl_sim_worker *create_worker(void) {
     return worker;
 }
 
-static void begin_lock_held(nl_sim_worker *worker, struct nl_sim_job *job) {
+static void begin_job_lock_held(nl_sim_worker *worker, struct nl_sim_job *job) {
     worker->job = job;
     worker->trap.signal = 0; /* an earlier launch may have set the trap */
     worker->os_thread = nl_thread_self();
@@ -76,7 +76,7 @@ nl_sim_worker *nl_sim_worker_acquire(struct nl_sim_job *job) {
     unsigned id = made;
     if (worker) {
         idle = worker->later;
-        begin_lock_held(worker, job);
+        begin_job_lock_held(worker, job);
     } else {
         made++;
     }
@@ -88,7 +88,7 @@ nl_sim_worker *nl_sim_worker_acquire(struct nl_sim_job *job) {
         return NULL;
     worker->id = id;
     nl_mutex_lock(&lock);
-    begin_lock_held(worker, job);
+    begin_job_lock_held(worker, job);
     nl_mutex_unlock(&lock);
     return worker;
 }
@@ -107,7 +107,7 @@ void nl_sim_worker_release(nl_sim_worker *worker) {
     nl_mutex_unlock(&lock);
 }
 
-void nl_sim_worker_leave(nl_sim_worker *worker, nl_sim_leave reason) {
+void nl_sim_worker_leave_block(nl_sim_worker *worker, nl_sim_leave reason) {
     worker->leave = reason;
     nl_sim_fiber_leave(&worker->main);
 }

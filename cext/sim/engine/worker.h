@@ -202,7 +202,7 @@ unsigned nl_sim_worker_limit(void);
 nl_sim_worker *nl_sim_worker_acquire(struct nl_sim_job *job);
 void nl_sim_worker_release(nl_sim_worker *worker);
 /* Switches from a fiber to the worker's own stack, and does not return. */
-_Noreturn void nl_sim_worker_leave(nl_sim_worker *worker, nl_sim_leave reason);
+_Noreturn void nl_sim_worker_leave_block(nl_sim_worker *worker, nl_sim_leave reason);
 /* Sends a signal to all threads that run blocks of the job. */
 void nl_sim_worker_signal(const struct nl_sim_job *job, int number);
 /* Removes all workers of the parent process; call this function in a forked child. */

@@ -42,7 +42,7 @@ static void advance_state(unsigned *v) {
     v[4] = (v[4] ^ (v[4] << 4)) ^ (t ^ (t << 1));
 }
 
-static void make_lock_held(uint32_t power) {
+static void make_matrix_lock_held(uint32_t power) {
     matrix *m = &powers[power];
     if (power)
         *m = powers[power - 1];
@@ -60,7 +60,7 @@ static const matrix *find_matrix(uint32_t power) {
     if (power >= nl_atomic_load32(&computed)) {
         nl_mutex_lock(&lock);
         for (uint32_t next = computed; next <= power; next++) {
-            make_lock_held(next);
+            make_matrix_lock_held(next);
             nl_atomic_store32(&computed, next + 1);
         }
         nl_mutex_unlock(&lock);
