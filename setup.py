@@ -6,12 +6,14 @@ NUMBALITE_WERROR=1 turns warnings into errors.
 """
 
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import PlatformError
 
 sanitize = os.environ.get("NUMBALITE_SANITIZE", "")
 flags = ["-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-fvisibility=hidden", "-pthread"]
@@ -45,7 +47,22 @@ class Build(build_ext):
                 return [name for names in made for name in names]
 
         self.compiler.compile = compile_all
-        super().build_extensions()
+        try:
+            super().build_extensions()
+        except Exception as problem:
+            hint = self.missing_component()
+            if hint:
+                raise PlatformError(hint) from problem
+            raise
+
+    def missing_component(self):
+        """Returns what must be installed to build the extension; None if the compiler and Python.h exist."""
+        compiler = getattr(self.compiler, "compiler_so", None)
+        if compiler and not shutil.which(compiler[0]):
+            return f"the C compiler {compiler[0]} was not found: apt install gcc, or name another one in $CC"
+        if not any(Path(folder, "Python.h").exists() for folder in self.include_dirs):
+            return "Python.h was not found: apt install python3-dev (or python3.14-dev, for that version)"
+        return None
 
 
 setup(

@@ -174,6 +174,29 @@ def test_installed_wheel_compiles_a_kernel(built_wheel, tmp_path):
     assert str(tmp_path) in result.stdout
 
 
+@pytest.mark.parametrize(
+    "variables, hint",
+    [
+        ({"CC": "no-such-cc"}, "error: the C compiler no-such-cc was not found: apt install gcc"),
+        ({"CC": "false"}, "error: Python.h was not found: apt install python3-dev"),
+    ],
+)
+def test_build_error_names_the_missing_package(tmp_path, variables, hint):
+    pytest.importorskip("setuptools", minversion="77")
+    build = (
+        "import pathlib, runpy, setuptools, sys\n"
+        "exists = pathlib.Path.exists\n"
+        "pathlib.Path.exists = lambda path: path.name != 'Python.h' and exists(path)\n"
+        f"sys.argv[1:] = ['-q', 'build_ext', '-b', {str(tmp_path)!r}, '-t', {str(tmp_path)!r}]\n"
+        "runpy.run_path('setup.py')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", build], cwd=ROOT, env={**os.environ, **variables},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and hint in done.stderr
+
+
 def test_all_version_strings_are_equal():
     """numbalite.__version__ equals the version in pyproject.toml."""
     import numbalite
