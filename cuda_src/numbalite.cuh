@@ -1,9 +1,9 @@
 /* numbalite: the declarations that are available in CUDA C++ source written for numbalite.
  *
- * This header is read before every kernel. Therefore it contains only declarations that nearly
- * every kernel needs, in C++ that is fast to parse: NumPy's type names, the thread's index in the
- * grid, and `array`. Other features (complex numbers, tuples, more atomics, random numbers, groups
- * of threads, half precision) are in separate headers, "numbalite/NAME.cuh".
+ * This header is read before every kernel. Therefore the header contains only declarations that
+ * nearly every kernel needs, in C++ that is fast to parse: NumPy's type names, the thread's index
+ * in the grid, and `array`. Other features (complex numbers, tuples, more atomics, random numbers,
+ * groups of threads, half precision) are in separate headers, "numbalite/NAME.cuh".
  * numbalite/cxx/devicelib.py includes such a header if the source mentions one of its names; a
  * source may also include it itself.
  *

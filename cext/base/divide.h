@@ -1,8 +1,9 @@
 /* base/divide: emulates integer division by zero, which traps on x86-64 but not on a GPU.
  *
- * It is used only for images compiled by g++: numbalite/compilers/sim/divisions.py selects g++ for
- * sources whose divisions cannot be instrumented or are checked, and for code linked with such
- * sources. In images compiled by clang, no division traps (numbalite/compilers/sim/irpatch.py). */
+ * The emulation is used only for images compiled by g++: numbalite/compilers/sim/divisions.py
+ * selects g++ for sources whose divisions cannot be instrumented or are checked, and for code
+ * linked with such sources. In images compiled by clang, no division traps
+ * (numbalite/compilers/sim/irpatch.py). */
 #ifndef NL_BASE_DIVIDE_H
 #define NL_BASE_DIVIDE_H
 

@@ -25,7 +25,7 @@ void nl_interrupt_open(const nl_interrupt *how); /* `how` must stay valid */
 int nl_interrupt_is_possible(int own);
 int nl_interrupt_is_requested(void);
 /* Returns whether an interrupt has ended an earlier wait of the call that this thread is executing.
- * If so, the call must fail, and must not wait again while it cleans up. */
+ * After such an interrupt, the call must fail, and must not wait again while it cleans up. */
 int nl_interrupt_is_pending(void);
 void nl_interrupt_report(const char *text);
 

@@ -37,9 +37,9 @@ static int write_file(int file, const char *bytes, size_t size) {
     return 0;
 }
 
-/* Makes a unique path such as "/proc/123/fd/././/7", in which "./" and ".//" encode the bits of a
- * counter. The counter starts with its own address, so that the paths differ from those of a second
- * copy of this code in the process (as in the tests). */
+/* Makes a unique path to the file in "/proc/123/fd/", in which one or two slashes after "." encode
+ * the bits of a counter. The counter starts with its own address, so that the paths differ from
+ * those of a second copy of this code in the process (as in the tests). */
 static void format_unique_path(char *path, size_t size, int file) {
     static uint64_t loads;
     size_t length = (size_t)snprintf(path, size, "/proc/%ld/fd/", (long)getpid());
@@ -133,8 +133,8 @@ static void *open_anonymous(const void *bytes, size_t size) {
     return library;
 }
 
-/* Loads the library from a file in a temporary directory. This is used if /proc is missing or does
- * not permit execution. */
+/* Loads the library from a file in a temporary directory. Used if /proc is missing or does not
+ * permit execution. */
 static void *open_temporary(const void *bytes, size_t size) {
     char directory[300], path[340];
     snprintf(directory, sizeof directory, "%.240s/numbalite-XXXXXX", P_tmpdir);

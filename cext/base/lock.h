@@ -19,8 +19,8 @@ typedef pthread_t nl_thread;
 #define NL_COND_INIT PTHREAD_COND_INITIALIZER
 
 /* Access to a thread-local variable of a library loaded with dlopen is a function call, unless the
- * variable uses the static TLS space that the C library reserves (initial-exec model). This library
- * uses that space, because the simulator requires it. */
+ * variable uses the static TLS space that the C library reserves (initial-exec model). The
+ * variables of this library use the static TLS space, because the simulator requires it. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
 #define NL_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) _Thread_local
 #else
@@ -139,7 +139,7 @@ static inline uint32_t nl_atomic_load32(const uint32_t *p) {
 static inline void nl_atomic_store32(uint32_t *p, uint32_t v) {
     __atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
-/* These atomics are relaxed: use them only for counters and flags that do not order other
+/* The atomics below are relaxed: use them only for counters and flags that do not order other
  * accesses. */
 static inline uint32_t nl_atomic_load32_relaxed(const uint32_t *p) {
     return __atomic_load_n(p, __ATOMIC_RELAXED);

@@ -15,8 +15,8 @@
  * on one of these streams may be used on the other only after an operation on stream 0 that runs
  * between the two uses. This operation, the join, costs two driver calls in total, for any number
  * of waiting blocks. Blocks used on non-blocking streams wait until the device has been idle.
- * Blocks of both kinds accumulate until their number or size is worth the time of a join or of a
- * wait for the device; until then, new memory is allocated instead.
+ * Waiting blocks accumulate until their number or size justifies a join or a wait for the device;
+ * until then, new memory is allocated instead.
  *
  * A launch that returns before its work is complete needs memory for one stream only. That memory
  * is allocated and freed in the order of this stream (nl_buffer_alloc_ordered) and not cached: if

@@ -3,10 +3,10 @@
  * A device array and its views share one buffer. When the last reference is released, the memory
  * goes to the device's cache (core/pool), and the next buffer of about that size reuses it without
  * a driver call. A buffer records which kinds of streams have used it: only the default stream,
- * streams ordered with it, or other streams. Depending on these kinds, its memory can be reused
- * immediately, after the default stream has joined the ordered streams, or after the device has
- * been idle. So no memory is reused while work uses it, and the release of a buffer to the cache
- * does not wait. */
+ * streams ordered with it, or other streams. Depending on the kinds of streams, the memory of a
+ * buffer can be reused immediately, after the default stream has joined the ordered streams, or
+ * after the device has been idle. So no memory is reused while work uses it, and the release of a
+ * buffer to the cache does not wait. */
 #ifndef NL_CORE_BUFFER_H
 #define NL_CORE_BUFFER_H
 
@@ -48,9 +48,9 @@ int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err)
 /* Allocates memory like nl_buffer_alloc, but ignores the allocator of nl_buffer_set_allocator. */
 int nl_buffer_alloc_pooled(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
 /* Allocates memory for work on one explicit stream only, in the order of that stream: the stream
- * does not wait for other streams, and no stream waits for it. The memory does not need
- * nl_buffer_use, and is freed in the order of the stream, which must exist until the last reference
- * is released. Without the driver's pool, this function calls nl_buffer_alloc, then
+ * does not wait for other streams, and no stream waits for it. The memory of this buffer does not
+ * need nl_buffer_use, and is freed in the order of the stream, which must exist until the last
+ * reference is released. Without the driver's pool, this function calls nl_buffer_alloc, then
  * nl_buffer_use. */
 int nl_buffer_alloc_ordered(nl_device *dev, size_t size, CUstream stream, int blocking,
                             nl_buffer **out, nl_error *err);

@@ -45,9 +45,9 @@ int nl_capture_register(nl_capture *capture, CUstream stream, nl_error *err);
 int nl_capture_unregister(nl_capture *capture);
 int nl_capture_is_active(const nl_capture *capture);
 
-/* Records whether the calling thread is using a stream that another library captures. While it is
- * set, no device memory is allocated, because the graph does not own that memory and would use it
- * after its release. */
+/* Records whether the calling thread is using a stream that another library captures. During such
+ * use, no device memory is allocated, because the graph of the other library does not own the
+ * memory and would use it after its release. */
 extern NL_THREAD_LOCAL int nl_capture_is_foreign;
 /* Between nl_capture_relax_mode and nl_capture_restore_mode, the calling thread may make calls that
  * are not allowed during a capture, such as a wait for work outside it. `mode` receives the

@@ -308,8 +308,9 @@ static int refuse_resetting(const nl_device *dev, nl_error *err) {
                         dev->ordinal);
 }
 
-/* During a reset, calls of other threads fail. They cannot wait for the reset, because the caller
- * may hold the interpreter's lock, and the reset waits for callbacks that need that lock. */
+/* During a reset, calls of other threads fail. Calls of other threads cannot wait for the reset,
+ * because the caller may hold the interpreter's lock, and the reset waits for callbacks that need
+ * that lock. */
 nl_device *nl_device_get(int ordinal, nl_error *err) {
     if (check_ordinal(ordinal, err) < 0)
         return NULL;
@@ -669,8 +670,8 @@ static void end_reset(nl_device *dev) {
 }
 
 /* If the context is released and retained again, the driver destroys the old context, even after a
- * fault, unless another library retains it. Before that, the device's generation is increased, so
- * that other threads find that their objects are invalid and do not free them. */
+ * fault, unless another library retains it. Before the context is released, the device's generation
+ * is increased, so that other threads find that their objects are invalid and do not free them. */
 static int reset_context(nl_device *dev, nl_error *err) {
     if (!refuse_exports(dev))
         return nl_error_set(err, NL_ERR_RUNTIME,

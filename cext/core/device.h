@@ -94,11 +94,10 @@ int nl_device_bind(nl_device *dev, nl_error *err);
 /* Returns how many times this thread has bound a device, except for releases. Compare two values to
  * find whether the thread has used a device in between. */
 uint64_t nl_device_count_uses(void);
-/* Call begin before and end after a function for which a stream waits (a stream callback). Between
- * these calls, the thread must not use devices, because the driver allows no calls while it waits
- * for a callback (cuStreamDestroy hangs, for example). Releases are postponed, and even the end of
- * the callback does not execute them, because the stream of the next callback waits for this
- * thread. */
+/* Call begin before and end after a function for which a stream waits (a stream callback). During a
+ * callback, the thread must not use devices, because the driver allows no calls while it waits for
+ * a callback (cuStreamDestroy hangs, for example). Releases are postponed, and even the end of the
+ * callback does not execute them, because the stream of the next callback waits for this thread. */
 void nl_device_callback_begin(void);
 void nl_device_callback_end(void);
 /* Executes the postponed releases. Waiting functions of core/ call this function after they have
@@ -179,8 +178,8 @@ void nl_device_bump_epoch(void);
  * lost, also that of other libraries in the process. Returns an error while memory is exported. */
 int nl_device_reset(nl_device *dev, nl_error *err);
 /* Releases the primary context until the next use. All memory on the device is lost, unless another
- * library in the process retains the context, or memory is exported. In these two cases nothing is
- * lost. */
+ * library in the process retains the context, or memory is exported. If another library retains the
+ * context or memory is exported, nothing is lost. */
 int nl_device_close(int ordinal, nl_error *err);
 /* Returns whether a device with this ordinal exists. Does not open the driver. */
 int nl_device_exists(int ordinal);

@@ -26,8 +26,8 @@ int nl_gloop_check_keepdims(const nl_gcore *c, nl_error *err) {
         int wanted = i < c->nin ? c->ndim[0] : 0;
         if (c->ndim[i] != wanted)
             return nl_error_set(err, NL_ERR_TYPE,
-                                "%s does not support keepdims: its signature %s requires %s %d to "
-                                "have %d core dimensions, "
+                                "%s does not support keepdims: "
+                                "its signature %s requires %s %d to have %d core dimensions, "
                                 "but keepdims can only be used when all inputs have the same "
                                 "number of core dimensions "
                                 "and all outputs have no core dimensions.",
@@ -115,11 +115,10 @@ int nl_gloop_set_sizes(nl_gloop *loop, nl_error *err) {
     for (int i = c->nin; i < operand_count(loop); i++)
         for (int k = 0; k < c->ndim[i]; k++)
             if (loop->sizes[c->place[i][k]] < 0)
-                return nl_error_set(
-                    err, NL_ERR_VALUE,
-                    "%s: Output operand %d has core dimension %d unspecified, with gufunc "
-                    "signature %s",
-                    c->name, index_among_role(loop, i), k, c->text);
+                return nl_error_set(err, NL_ERR_VALUE,
+                                    "%s: Output operand %d has core dimension %d unspecified, "
+                                    "with gufunc signature %s",
+                                    c->name, index_among_role(loop, i), k, c->text);
     return 0;
 }
 
@@ -169,8 +168,8 @@ static int refuse_output(const nl_gloop *loop, int operand, nl_error *err) {
     append_shape(&t[0], o->array.shape, o->array.ndim);
     append_shape(&t[1], wanted, n);
     return nl_error_set(err, NL_ERR_VALUE,
-                        "%s: non-broadcastable %s operand %d with shape %s doesn't match the "
-                        "broadcast shape %s",
+                        "%s: non-broadcastable %s operand %d with shape %s "
+                        "doesn't match the broadcast shape %s",
                         c->name, operand < c->nin ? "written input" : "output",
                         index_among_role(loop, operand), given, broadcast);
 }

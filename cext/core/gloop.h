@@ -53,8 +53,8 @@ typedef struct nl_gloop {
 /* Checks whether the signature supports keepdims=. */
 int nl_gloop_check_keepdims(const nl_gcore *core, nl_error *err);
 
-/* The following functions are the steps of a call, in this order. Each returns 0, or -1 with *err
- * set. */
+/* The following functions are the steps of a call, in this order. Each step returns 0, or -1 with
+ * *err set. */
 
 /* Reads the number of dimensions of each operand, and sets `core` of each operand, `missing` and
  * the loop's ndim. Sets `axes` to the array's own order. */

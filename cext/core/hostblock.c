@@ -2,10 +2,10 @@
  *
  * Page-locking costs more than copying the same pages. A result that is computed once should be
  * pageable, but one that is computed repeatedly should be page-locked. So a block for results is
- * registered with the driver when the pool returns it for the second time. At this time the pages
- * of the block have been touched, which makes page-locking faster. Copies by several threads are
- * nearly as fast with a large block that is not page-locked, so a large block is registered only at
- * its fourth use.
+ * registered with the driver when the pool returns it for the second time. The pages of a reused
+ * block have been touched, which makes page-locking faster. Copies by several threads are nearly as
+ * fast with a large block that is not page-locked, so a large block is registered only at its
+ * fourth use.
  *
  * A block that an asynchronous copy still reads is released with an event that is recorded after
  * the copy. The pool reuses the block only after its event has happened; calls that allocate a

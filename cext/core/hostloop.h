@@ -1,5 +1,5 @@
-/* core/hostloop: the runtime functions of compiled host code (host/abi.h). These functions leave
- * the compiled code after a fault, and run its parallel loops in a thread pool. */
+/* core/hostloop: the runtime functions of compiled host code (host/abi.h). The runtime functions
+ * leave compiled code after a fault, and run parallel loops in a thread pool. */
 #ifndef NL_CORE_HOSTLOOP_H
 #define NL_CORE_HOSTLOOP_H
 

@@ -1,8 +1,8 @@
 /* core/ipc: device memory shared by several processes.
  *
  * The exporting process identifies the allocation by a handle of 64 bytes, by which another process
- * opens the memory. The driver supports this for cuMemAlloc's allocations, but not for memory of
- * its pools, which buffers use. So core/ipc allocates memory that will be shared by cuMemAlloc. */
+ * opens the memory. The driver can share cuMemAlloc's allocations, but not memory of its pools,
+ * which buffers use. So core/ipc allocates memory that will be shared by cuMemAlloc. */
 #ifndef NL_CORE_IPC_H
 #define NL_CORE_IPC_H
 

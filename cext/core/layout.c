@@ -283,8 +283,8 @@ static uint64_t stride_divisor(const nl_layout_view *v, uint64_t grid) {
 }
 
 /* The addresses of all elements of both arrays are multiples of one step, plus a constant for each
- * array. If these constants differ enough, the arrays do not overlap: for example, one array
- * consists of the even elements, and the other array of the odd elements. */
+ * array. If the constants of the arrays differ enough, the arrays do not overlap: for example, one
+ * array consists of the even elements, and the other array of the odd elements. */
 int nl_layout_may_overlap(const nl_layout_view *a, const nl_layout_view *b) {
     if (!nl_ranges_overlap(nl_layout_range(a), nl_layout_range(b)))
         return 0;

@@ -1,5 +1,5 @@
-/* core/layout: the shape and strides of an n-dimensional array. Its functions do arithmetic only,
- * without memory accesses. */
+/* core/layout: the shape and strides of an n-dimensional array. The functions of core/layout do
+ * arithmetic only, without memory accesses. */
 #ifndef NL_CORE_LAYOUT_H
 #define NL_CORE_LAYOUT_H
 

@@ -1,18 +1,17 @@
 /* core/loop: reduces a loop over many dimensions to a loop over few dimensions.
  *
  *   1. Operands are broadcast: a dimension of length 1, and a dimension that an operand lacks, has
- *   stride 0. Loop
- * dimensions of length 1 are removed.
+ *      stride 0. Loop dimensions of length 1 are removed.
  *   2. Dimensions are sorted by the operands' strides, outermost first.
  *   3. A dimension with a negative stride in an operand and a positive stride in no operand is
- * reversed.
+ *      reversed.
  *   4. Neighbouring dimensions that are contiguous to each other in every operand are merged.
  *
  * If each operand is then contiguous, or a single element, the kind of the loop is FLAT. If the
  * operands are contiguous only along the innermost dimension, and that dimension is long, the kind
- * is ROWS. Kernels of both kinds load 16 bytes at a time, which requires alignment. Without
- * alignment the kind is SHIFTED or, if single elements are as fast, SINGLE or STRIDED32. If an
- * operand is contiguous along another dimension (a transposed array), the kind is TILED, which
+ * is ROWS. Kernels of the kinds FLAT and ROWS load 16 bytes at a time, which requires alignment.
+ * Without alignment the kind is SHIFTED or, if single elements are as fast, SINGLE or STRIDED32. If
+ * an operand is contiguous along another dimension (a transposed array), the kind is TILED, which
  * loops over both dimensions in tiles. */
 #include "core/loop.h"
 

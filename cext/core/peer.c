@@ -16,10 +16,10 @@ int nl_peer_device_of_stream(CUstream stream, nl_device *first, nl_device *secon
     *out = context == first->context ? first : context == second->context ? second : NULL;
     if (*out != NULL)
         return 0;
-    return nl_error_set(err, NL_ERR_VALUE,
-                        "the stream belongs to neither of the devices %d and %d "
-                        "between which it is to copy",
-                        first->ordinal, second->ordinal);
+    return nl_error_set(
+        err, NL_ERR_VALUE,
+        "the stream belongs to neither of the devices %d and %d between which it is to copy",
+        first->ordinal, second->ordinal);
 }
 
 int nl_peer_choose_stream(nl_peer *other, int blocking, nl_error *err) {

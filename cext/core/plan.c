@@ -1,14 +1,14 @@
 /* core/plan: divides strided copies into as few driver calls as the strides permit.
  *
  *   1. Axes of length 1 are removed. An axis with a negative stride on the receiving side is
- * reversed.
+ *      reversed.
  *   2. Axes are sorted by their stride on the receiving side, outermost first.
  *   3. Axes that continue the contiguous row are merged into it, and axes that continue each other
- * are merged.
+ *      are merged.
  *   4. One driver copy covers one row (1-D), rows along one axis (height), or rows along two axes
- * (depth): the choice with the fewest copies. A loop iterates over all other axes. An axis whose
- * stride on the sending side is 0 (broadcast), less than a row (overlapping windows), or negative
- * on one side only, cannot be part of a driver copy and is always in the loop. */
+ *      (depth): the choice with the fewest copies. A loop iterates over all other axes. An axis
+ *      whose stride on the sending side is 0 (broadcast), less than a row (overlapping windows),
+ *      or negative on one side only, cannot be part of a driver copy and is always in the loop. */
 #include "core/plan.h"
 
 #define MAX_PITCH 0x7fffffff /* CU_DEVICE_ATTRIBUTE_MAX_PITCH of every device */
@@ -65,7 +65,7 @@ static void merge_axes(nl_plan *p) {
         p->rank = kept + 1;
 }
 
-/* Implements all steps; returns 0 if there is nothing to copy. */
+/* Makes the plan of a copy; returns 0 if there is nothing to copy. */
 int nl_plan_make(nl_plan *p, const nl_layout *to, const nl_layout *from) {
     p->width = to->itemsize;
     if (!collect_axes(p, to, from) || p->width == 0)
@@ -84,7 +84,7 @@ static int can_copy_slices(const nl_axis *height, const nl_axis *depth) {
            depth->from % height->from == 0 && depth->from / height->from >= height->count;
 }
 
-/* The axes that one driver copy covers, which step 4 selects; -1 for none. */
+/* The axes that one driver copy covers; -1 for none. */
 typedef struct {
     int height, depth;
 } shape_of_copy;

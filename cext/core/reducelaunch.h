@@ -41,8 +41,8 @@ static inline int64_t divide_up(int64_t a, int64_t b) {
 int64_t nl_reducelaunch_length_product(const nl_reduce_dim *d, int count);
 int64_t nl_reducelaunch_count_elements(const nl_reduce_dims *d);
 void nl_reducelaunch_append_dim(nl_reduce_dims *d, nl_reduce_dim one);
-/* Appends a dimension, unless its length is 1. Merges it with the previous dimension if the strides
- * permit this. */
+/* Appends a dimension, unless its length is 1. Merges the appended dimension with the previous
+ * dimension if the strides permit this. */
 void nl_reducelaunch_append_merged(nl_reduce_dims *d, nl_reduce_dim one);
 nl_reduce_dims nl_reducelaunch_merge_dims(const nl_reduce_dims *d);
 int64_t nl_reducelaunch_input_stride_key(const nl_reduce_dim *d); /* sort key by which the largest

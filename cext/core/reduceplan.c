@@ -310,8 +310,8 @@ int64_t nl_reduceplan_row_part_length(int64_t rows, int64_t row, int64_t itemsiz
 }
 
 /* Returns a GAPPED schedule, which reduces each result from rows with gaps between them. Returns
- * kind NONE if rows are short, or if a result has few or many elements: other schedules are faster
- * for these. */
+ * kind NONE if rows are short, or if a result has few or many elements, for which other schedules
+ * are faster. */
 static schedule gapped_rows_schedule(const dims *kept, const dims *reduced, const traits *t,
                                      int64_t results) {
     schedule none = {.kind = NL_REDUCE_NONE};
@@ -444,7 +444,7 @@ static schedule rows_schedule(const dims *kept, const dims *reduced, const trait
         length * (packed ? t->itemsize : max64(t->itemsize, 4)) >
             nl_reducelimit_value(NL_LIMIT_BLOCK_BYTES))
         return parts_schedule(kept, reduced, t, packed, results, length);
-    /* then a warp loads the whole row with one access per lane */
+    /* for such rows, a warp loads the whole row with one access per lane */
     int is_small = length <= WARP * LANE_PIECES * width;
     if (!is_small && (results < 64 || !is_row_for_one_warp(length * t->itemsize, results)))
         one.team = THREADS / WARP;
@@ -478,7 +478,7 @@ static int is_row_kind(nl_reduce_kind kind) {
 }
 
 /* Returns the schedule with which the last block of a launch reduces the partial results of all
- * blocks. Its kind is NONE if another launch must reduce the partial results. */
+ * blocks. The schedule has the kind NONE if another launch must reduce the partial results. */
 static schedule last_block_schedule(const schedule *s, int64_t results, const traits *t) {
     int64_t size = t->accumulator;
     if (s->kind == NL_REDUCE_NARROW && s->groups == 1) {

@@ -19,8 +19,8 @@ typedef struct nl_stop_records {
     const char *sites;
     size_t size;
 } nl_stop_records;
-/* Registers a module's records. From then on, core/wait stops kernels of the module and reports its
- * failed asserts. */
+/* Registers a module's records. After this call, core/wait stops kernels of the module and reports
+ * its failed asserts. */
 int nl_stop_add(nl_device *dev, const nl_stop_records *records, nl_stop **out, nl_error *err);
 /* Removes the module's records from the list; call this function before the module is unloaded.
  * Accepts NULL. */

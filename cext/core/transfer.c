@@ -103,8 +103,8 @@ static int copy_to_host_in_thread(nl_device *dev, CUdeviceptr device, void *host
  * one exception: for a copy to the device on the default stream, the driver's call may return
  * before the last bytes have arrived. Other streams are ordered with the default stream, so only
  * work on a non-blocking stream could read the old bytes. So if the process has used a non-blocking
- * stream, this function waits for the copy. The first use of a buffer on a non-blocking stream
- * waits for earlier uploads (buffer.c). */
+ * stream, the function waits until the copy to the device is complete. The first use of a buffer on
+ * a non-blocking stream waits for earlier uploads (buffer.c). */
 static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device, void *host,
                       int64_t bytes, CUstream stream, nl_error *err) {
     size_t size = (size_t)bytes;

@@ -1,17 +1,17 @@
 /* core/wait: interruptible waits.
  *
- * core/wait: interruptible waits. A blocking driver call returns only when the device has completed
- * the work. For a driver whose waits are not interruptible (nl_driver.ends_waits is 0, as on a
- * GPU), nl_wait_adapt_table replaces each blocking call. The replacement polls the driver first,
- * and between polls it checks for an interrupt (base/interrupt) and for the thread's time limit. If
- * an interrupt or the time limit ends the wait, stoppable kernels are stopped (core/stop), and the
- * call returns NL_STATUS_INTERRUPTED or NL_STATUS_TIMEOUT without calling the driver's function.
+ * A blocking driver call returns only when the device has completed the work. For a driver whose
+ * waits are not interruptible (nl_driver.ends_waits is 0, as on a GPU), nl_wait_adapt_table
+ * replaces each blocking call. The replacement polls the driver first, and between polls it checks
+ * for an interrupt (base/interrupt) and for the thread's time limit. If an interrupt or the time
+ * limit ends the wait, stoppable kernels are stopped (core/stop), and the call returns
+ * NL_STATUS_INTERRUPTED or NL_STATUS_TIMEOUT without calling the driver's function.
  *
  * Copies from or to pageable memory block in the driver, so they start when their stream is idle:
- * then no wait is interrupted while the device writes the memory. Code that passes page-locked
- * memory to the device either first waits for the stream (nl_wait_for_idle_stream) and then makes
- * the waits for its own copies uninterruptible (nl_wait_hold_interrupts), or keeps the memory
- * allocated if its wait was interrupted. */
+ * no wait is interrupted while the device writes the memory. Code that passes page-locked memory to
+ * the device either first waits for the stream (nl_wait_for_idle_stream) and then makes the waits
+ * for its own copies uninterruptible (nl_wait_hold_interrupts), or keeps the memory allocated if
+ * its wait was interrupted. */
 #ifndef NL_CORE_WAIT_H
 #define NL_CORE_WAIT_H
 
@@ -48,8 +48,8 @@ typedef struct nl_wait_end {
     int is_timeout;
 } nl_wait_end;
 
-/* Sets the function that stops kernels. This function returns 1 and a message if it has stopped the
- * work, else 0. */
+/* Sets the function that stops kernels. The stopping function returns 1 and a message if it has
+ * stopped the work, else 0. */
 void nl_wait_set_stopper(int (*stop)(const nl_wait_end *end, char *text, size_t size));
 /* Sets the functions that report failed asserts. `have` returns whether a failed assert was not yet
  * reported; `take` removes a failed assert and returns 1, or 0 if there is none. Until all failed
@@ -62,8 +62,8 @@ void nl_wait_note_reset(void);
 
 /* Records that a wait ended early while its kernel continues. */
 void nl_wait_end_all(void);
-/* Returns whether a wait ended early while its kernel continues. If it returns 1, no function waits
- * for the device at the end of the process. */
+/* Returns whether a wait ended early while its kernel continues. After such a wait, no function
+ * waits for the device at the end of the process. */
 int nl_wait_was_ended(void);
 /* Makes the process exit without the driver's exit functions, which would wait for the kernel; call
  * it at the end of the process while a kernel is running. */

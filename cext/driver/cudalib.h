@@ -1,11 +1,11 @@
 /* driver/cudalib: loads the CUDA libraries above the driver (cuBLAS, cuFFT, cuSOLVER, cuSPARSE)
  * with dlopen at first use. No other file loads these libraries.
  *
- * Python code calls most of their functions by name. These functions have only pointers and
- * integers as parameters, and return a status. The Linux ABIs of x86-64 and AArch64 pass each such
- * argument as a value of eight bytes, in a register or on the stack, so one C function type is
- * enough for all functions. The cuBLAS functions that C code calls are in a typed table
- * (driver/cublas_calls.h), which the simulator fills with its own functions. */
+ * Python code calls most of their functions by name. The functions of these libraries have only
+ * pointers and integers as parameters, and return a status. The Linux ABIs of x86-64 and AArch64
+ * pass each such argument as a value of eight bytes, in a register or on the stack, so one C
+ * function type is enough for all functions. The cuBLAS functions that C code calls are in a typed
+ * table (driver/cublas_calls.h), which the simulator fills with its own functions. */
 #ifndef NL_DRIVER_CUDALIB_H
 #define NL_DRIVER_CUDALIB_H
 

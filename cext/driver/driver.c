@@ -151,16 +151,15 @@ typedef struct {
     int sticky; /* the context is lost */
 } meaning;
 
-static const char restart[] = "The context is lost and with it everything on the device: restart "
-                              "the process, or the notebook's "
-                              "kernel.";
+static const char restart[] = "The context is lost and with it everything on the device: "
+                              "restart the process, or the notebook's kernel.";
 
 static const meaning meanings[] = {
     {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "an argument is out of range",
      "Check sizes, addresses and launch dimensions.", 0},
     {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "not enough device memory",
-     "Delete arrays that are no longer needed, work in smaller pieces, or see with `nvidia-smi` "
-     "what else uses the GPU.",
+     "Delete arrays that are no longer needed, work in smaller pieces, "
+     "or see with `nvidia-smi` what else uses the GPU.",
      0},
     {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "the driver is not open",
      "Use a device first, for example cuda.current_context().", 0},
@@ -177,8 +176,8 @@ static const meaning meanings[] = {
      "The file is damaged or no CUDA image: clear the cache, or check the file.", 0},
     {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT",
      "no context, or the wrong context, is current",
-     "Another library changed or destroyed the context: select the device again with "
-     "cuda.select_device().",
+     "Another library changed or destroyed the context: "
+     "select the device again with cuda.select_device().",
      0},
     {CUDA_ERROR_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU",
      "the compiled code is not for this GPU",

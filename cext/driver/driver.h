@@ -27,7 +27,7 @@ typedef struct nl_driver {
     NL_DRIVER_CALLS(NL_DECLARE)
 #undef NL_DECLARE
     /* Kind of the driver, "cuda" or "sim", for messages and for comparison with a requested kind.
-     * Code that depends on the driver uses the following members instead. */
+     * Code that depends on the driver tests the members below, not the kind. */
     const char *kind;
     /* The following function pointers are NULL if the driver lacks the feature, as on a GPU. */
     /* Moves the fault that has caused a failed status to *fault, with more details than
@@ -78,9 +78,9 @@ typedef struct nl_driver {
     int loads_host_code;
 } nl_driver;
 
-/* The open driver table. Its pointers to driver calls are never NULL: before the
- * driver is open, each call returns CUDA_ERROR_NOT_INITIALIZED. The struct is global, not a
- * pointer, so that a call needs only one load and a jump. */
+/* The open driver table. The table's pointers to driver calls are never NULL: before the driver is
+ * open, each call returns CUDA_ERROR_NOT_INITIALIZED. The struct is global, not a pointer, so that
+ * a call needs only one load and a jump. */
 extern nl_driver nl_cu;
 
 /* Additional statuses of this project, for waits that an interrupt (base/interrupt) or a time limit

@@ -1,6 +1,6 @@
 /* driver/driver_wrap: wraps the functions of the driver table. The wrapper counts calls, and for
- * tests it makes the n-th call fail without calling the driver. It also records the names of the
- * last calls and the bytes that they copied, for tests, %gpu_timeit and the course's judge.
+ * tests it makes the n-th call fail without calling the driver. The wrapper also records the names
+ * of the last calls and the bytes that they copied, for tests, %gpu_timeit and the course's judge.
  *
  * The table is wrapped only on request, by replacing the entries of nl_cu one by one. After a
  * request for failing calls, the wrappers remain. At the end of a trace, the entries are restored,

@@ -13,8 +13,8 @@ int nl_nvrtc_open(const char *path, int *major, int *minor, nl_error *err);
  * for `capacity` numbers. Sets *count to the number of compute capabilities. */
 int nl_nvrtc_archs(int *archs, int capacity, int *count, nl_error *err);
 /* Writes the headers that NVRTC 13.3 and newer contain into `folder`. The function takes about a
- * second: call it without the interpreter's lock. The function returns NL_ERR_SUPPORT for older
- * versions. */
+ * second: call it without the interpreter's lock. Returns NL_ERR_SUPPORT for versions of NVRTC
+ * before 13.3. */
 int nl_nvrtc_install_headers(const char *folder, nl_error *err);
 
 typedef struct nl_nvrtc_source {

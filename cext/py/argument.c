@@ -2,9 +2,9 @@
  *
  * The most frequent cases are tested first, by exact type: a device array that fits, an int, a
  * float. The general path for other values reads the number, or the array's element type, shape and
- * order, and compares them with the parameter. Both paths write the value, or raise an exception
- * that contains the types of the value and the parameter. Only safe conversions are made: a float
- * never becomes an int, and an array never changes its dtype. */
+ * order, and compares them with the parameter. The fast path and the general path write the value,
+ * or raise an exception that contains the types of the value and the parameter. Only safe
+ * conversions are made: a float never becomes an int, and an array never changes its dtype. */
 #include "py/argument.h"
 
 #include <math.h>

@@ -413,8 +413,8 @@ static PyObject *array_from_interface(PyObject *module, PyObject *args, PyObject
 }
 
 /* Imports a tensor of a class with DLPack's exchange API. The array keeps the tensor itself alive,
- * not a capsule, so that each use can read the current stream of its library. Returns 1 and *array,
- * 0 if the object is not such a tensor, -1 with an exception. */
+ * not a capsule, so that each use of the array can read the current stream of the tensor's library.
+ * Returns 1 and *array, 0 if the object is not such a tensor, -1 with an exception. */
 static int import_tensor(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
     nl_dl_current current = {.of = NULL};
     nl_py_foreign foreign;

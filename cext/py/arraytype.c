@@ -402,11 +402,11 @@ static PyGetSetDef devarray_getset[] = {
      "or the result of broadcast_to, which only kernels may write to.",
      NULL},
     {"stream", devarray_stream, NULL,
-     "The default stream of the array's methods; 0 is the default stream of the device. ", NULL},
+     "The default stream of the array's methods; 0 is the default stream of the device.", NULL},
     {"_is_view", devarray_is_view, NULL, "True for a view of another array.", NULL},
     {"_owner", devarray_owner, NULL,
-     "The object of another library that owns the memory, or None if numbalite allocated it. None "
-     "if numbalite allocated it.",
+     "The object of another library that owns the memory, "
+     "or None if numbalite allocated it.",
      NULL},
     {"__cuda_array_interface__", nl_py_arrayinterface_get, NULL, "CUDA Array Interface, version 3.",
      NULL},

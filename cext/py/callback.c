@@ -1,15 +1,15 @@
 /* py/callback: Python functions that run in a stream's order.
  *
  * Code in a thread of the driver must not call the driver, but Python code may do so at any time:
- * for example, the garbage collector frees device arrays. So callbacks run on a separate thread of
- * this file, the caller thread. The driver's thread passes the callback to the caller thread, and
- * waits until the callback is done; the stream waits, too. Callbacks that have not begun are in the
- * list `waiting`.
+ * for example, the garbage collector frees device arrays. So stream callbacks run on a separate
+ * thread of this file, the caller thread. The driver's thread passes the callback to the caller
+ * thread, and waits until the callback is done; the stream waits, too. Callbacks that have not
+ * begun are in the list `waiting`.
  *
  * At exit, before the interpreter's finalization, all devices with waiting callbacks are
- * synchronized, so that no callback is lost. Then `closed` is set and the caller thread ends. A
- * driver thread that calls queue_for_caller_thread later finds no callback, and never uses Python.
- * No thread holds `lock` while it waits for the interpreter's lock. */
+ * synchronized, so that no callback is lost. After this synchronization, `closed` is set and the
+ * caller thread ends. A driver thread that calls queue_for_caller_thread later finds no callback,
+ * and never uses Python. No thread holds `lock` while it waits for the interpreter's lock. */
 #include "py/callback.h"
 
 #include "base/lock.h"

@@ -342,8 +342,8 @@ static int is_default_stream(CUstream stream) {
 
 /* Chooses the streams of both sides of a copy between devices. If the call specifies a stream
  * (`asked`), the array on that stream's device uses it, and nl_peer_choose_stream selects the
- * stream of the other array. Otherwise each side uses its array's own stream, or the default stream
- * of its device. */
+ * stream of the other array. Without a specified stream, each side uses its array's own stream, or
+ * the default stream of its device. */
 static int find_streams(nl_peer *to, nl_peer *from, CUstream own, int own_blocking, int asked,
                         const nl_peer **given, nl_error *err) {
     nl_device *device = NULL;

@@ -35,7 +35,7 @@ typedef struct nl_py_dispatcher {
 int nl_py_dispatcher_overload_fits(const nl_py_dispatcher *d, const nl_py_overload *overload,
                                    nl_py_values *read, PyObject *const *args, Py_ssize_t nargs);
 /* Returns the kernel for these arguments, after checking the launch shape against its limits. Calls
- * _resolve if there is no kernel yet. NULL with an exception. */
+ * _resolve if no kernel for these arguments exists yet. NULL with an exception. */
 nl_py_overload *nl_py_dispatcher_find(nl_py_dispatcher *d, const nl_launch *shape,
                                       nl_py_values *read, PyObject *const *args, Py_ssize_t nargs);
 /* Adds a kernel to the table. NULL with an exception. */

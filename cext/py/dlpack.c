@@ -1,12 +1,11 @@
 /* py/dlpack: imports arrays of other libraries through DLPack.
  *
- * The import first reads the producer's device, then requests a capsule for the stream on which
- * the array will be used; the producer orders its own work before that stream. An accepted tensor
- * is moved from the producer's capsule, which is renamed, to a capsule of this file. This capsule
- * is the owner of the array and its views: when the last array over the memory is freed, the
- * producer's deleter is called, once. A refused tensor stays in the producer's capsule, whose
- * destructor releases
- * it.
+ * The import first reads the producer's device, then requests a capsule for the stream on which the
+ * array will be used; the producer orders its own work before that stream. An accepted tensor is
+ * moved from the producer's capsule, which is renamed, to a capsule of this file. The capsule of
+ * this file is the owner of the array and its views: when the last array over the memory is freed,
+ * the producer's deleter is called, once. A refused tensor stays in the producer's capsule, whose
+ * destructor releases it.
  *
  * Tensors of a class with DLPack's exchange API are read in place: nothing is exported, no Python
  * object is created, and the tensor object keeps its memory alive.
@@ -203,8 +202,8 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject *lende
             PyCapsule_IsValid(capsule, used_names[0]) || PyCapsule_IsValid(capsule, used_names[1]);
         PyErr_SetString(used ? PyExc_ValueError : PyExc_TypeError,
                         used ? "DLPack: the capsule was already consumed"
-                             : "DLPack: __dlpack__ must return a capsule named 'dltensor' or "
-                               "'dltensor_versioned'");
+                             : "DLPack: __dlpack__ must return a capsule "
+                               "named 'dltensor' or 'dltensor_versioned'");
         return -1;
     }
     void *managed = PyCapsule_GetPointer(capsule, capsule_names[versioned]);

@@ -76,9 +76,9 @@ static int fill_dlpack_dtype(const nl_element *element, nl_dl_tensor *t) {
         t->lanes = 1;
         return 0;
     }
-    PyErr_SetString(PyExc_BufferError, "DLPack has no such element type: "
-                                       "supported are booleans, integers, floating-point "
-                                       "and complex numbers, in native byte order");
+    PyErr_SetString(PyExc_BufferError,
+                    "DLPack has no such element type: supported are booleans, integers, "
+                    "floating-point and complex numbers, in native byte order");
     return -1;
 }
 

@@ -4,7 +4,7 @@
  * than a launch; reading a few attributes is faster. The fast path accepts an array only if its
  * class is exactly the library's array class, its element type is supported, a CuPy array is
  * C-contiguous, a PyTorch array has no negative stride, and the interface would accept the array.
- * For any other array, and after any exception, the caller uses the interface.
+ * For any other array, and after any exception, the caller uses the array's CUDA Array Interface.
  *
  * A class is registered when its module and its name have been verified. The fast path never
  * imports the library: if an array of the library exists, the library is loaded. */

@@ -1,19 +1,19 @@
 /* py/fault: records of failed checks.
  *
- * The module of a checked kernel has one record, in device memory. After a launch of such a
- * kernel, this file waits for the launch and reads the record with one small copy on the same
- * stream. This file does not wait for other streams, or for kernels without checks. If the
- * record contains a fault, it is reset to zero, and the hook, a Python callable, is called as
+ * The module of a checked kernel has one record, in device memory. After a launch of such a kernel,
+ * this file waits for the launch and reads the record with one small copy on the same stream. This
+ * file does not wait for other streams, or for kernels without checks. If the record contains a
+ * fault, it is reset to zero, and the hook, a Python callable, is called as
  *
  *     hook(record: bytes, kernels: tuple of names, arrays: list)
  *
  * `kernels` are the names of the kernels that may have written the record (several only for a
- * graph). `arrays` has an item for each array or pointer argument of these kernels: (name,
- * address, shape, strides, itemsize) or (name, object).
+ * graph). `arrays` has an item for each array or pointer argument of these kernels: (name, address,
+ * shape, strides, itemsize) or (name, object).
  *
  * Concurrent launches of one module share the record: the first thread that reads it reports the
- * fault. If the kind of a record is -1, another launch is writing it. Such a record is not reset,
- * because the thread of that launch reads the record after its own wait. */
+ * fault. If the kind of a record is -1, another launch is writing it. A record of kind -1 is not
+ * reset, because the thread of the writing launch reads the record after its own wait. */
 #include "py/fault.h"
 
 #include <string.h>

@@ -12,9 +12,9 @@
 /* Sets the kernel's record and hook from fault=(variable, hook) of Module.function. 0, or -1 with
  * an exception. */
 int nl_py_fault_set(nl_py_kernel *kernel, nl_module *module, PyObject *fault);
-/* Waits for the stream; called after a launch. If the kernel has written its fault record, calls
- * the hook with the arrays of the launch; `values` are the kernel's parameters. 0, or -1 with an
- * exception. */
+/* Waits for the stream of the launch; called after a launch. If the kernel has written its fault
+ * record, calls the hook with the arrays of the launch; `values` are the kernel's parameters. 0, or
+ * -1 with an exception. */
 int nl_py_fault_raise_recorded(const nl_py_kernel *kernel, CUstream stream, void *const *values);
 /* Reads the fault records after the launch of a graph, and calls the hook like
  * nl_py_fault_raise_recorded. `kernels` is a list of the kernels with a fault record; `launches` is

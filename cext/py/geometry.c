@@ -318,8 +318,8 @@ static PyObject *reshaped_strides(PyObject *Py_UNUSED(module), PyObject *const *
 
 static PyMethodDef functions[] = {
     {"packed_strides", (PyCFunction)(void (*)(void))packed_strides, METH_FASTCALL,
-     "packed_strides(shape, itemsize, order): returns the strides of a contiguous array in order C "
-     "or F."},
+     "packed_strides(shape, itemsize, order): "
+     "returns the strides of a contiguous array in order C or F."},
     {"strides_like", (PyCFunction)(void (*)(void))strides_like, METH_FASTCALL,
      "strides_like(shape, strides, itemsize): "
      "returns the strides of a contiguous array that has the axis order of `strides`."},

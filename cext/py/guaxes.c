@@ -136,8 +136,8 @@ static int check_axis(const nl_gcore *c) {
     if (shared)
         return 0;
     PyErr_Format(PyExc_TypeError,
-                 "%s: axis can only be used with a single shared core dimension, not with the %d "
-                 "distinct ones implied by signature %s.",
+                 "%s: axis can only be used with a single shared core dimension, "
+                 "not with the %d distinct ones implied by signature %s.",
                  c->name, c->count, c->text);
     return -1;
 }

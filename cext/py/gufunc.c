@@ -1,11 +1,11 @@
 /* py/gufunc: the type GUfunc: generalized ufuncs on the device, which call a function on core
  * arrays for each loop index.
  *
- * A call reads its operands and finds core and loop dimensions (core/gloop). It calls Python once
- * for each combination of types to choose the loop (_choose), and once for each kind of loop to
- * compile its kernel (_compile), then launches. Operands that the loop cannot use are converted by
- * Python methods: _cast to another dtype, _lay to the core layout that the loop requires, _give to
- * copy a result to an out= of another dtype or layout. */
+ * A call reads its operands and finds core and loop dimensions (core/gloop). A call runs Python
+ * code once for each combination of types to choose the loop (_choose), and once for each kind of
+ * loop to compile its kernel (_compile), then launches. Operands that the loop cannot use are
+ * converted by Python methods: _cast to another dtype, _lay to the core layout that the loop
+ * requires, _give to copy a result to an out= of another dtype or layout. */
 #include "py/gucall.h"
 
 #include <string.h>
@@ -364,8 +364,8 @@ static int gufunc_set_staged(PyObject *self, PyObject *value, void *Py_UNUSED(cl
     }
     if (value == Py_True && ((nl_py_gufunc *)self)->block) {
         PyErr_Format(PyExc_ValueError,
-                     "%U.staged: the function has block=, so a block computes each core "
-                     "and stages the core in shared memory itself",
+                     "%U.staged: the function has block=, "
+                     "so a block computes each core and stages the core in shared memory itself",
                      ((nl_py_gufunc *)self)->name);
         return -1;
     }

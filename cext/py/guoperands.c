@@ -1,5 +1,5 @@
-/* py/guoperands: the operands of a gufunc call. Reads their dimensions, replaces operands that
- * the loop cannot use by copies, and copies host arrays to the device. */
+/* py/guoperands: the operands of a gufunc call. Reads the dimensions of the operands, replaces
+ * operands that the loop cannot use by copies, and copies host arrays to the device. */
 #include "py/gucall.h"
 
 #include <stdlib.h>

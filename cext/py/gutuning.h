@@ -2,10 +2,10 @@
  * memory.
  *
  * The result depends on the function: staging is faster if the function reads each element at least
- * once, and slower if it reads few elements or computes much. So calls of the function are
- * measured: staged and plain launches in turn, each between two events. No call waits for the
- * events. The first launch of a kernel loads the kernel, so each kernel is launched once before the
- * measurement. A kind of calls that cannot be measured stays staged. */
+ * once, and slower if it reads few elements or computes much. So calls of the gufunc are measured:
+ * staged and plain launches in turn, each between two events. No gufunc call waits for the events
+ * of the measurement. The first launch of a kernel loads the kernel, so each kernel is launched
+ * once before the measurement. A kind of calls that cannot be measured stays staged. */
 #ifndef NL_PY_GUTUNING_H
 #define NL_PY_GUTUNING_H
 

@@ -85,8 +85,8 @@ void nl_py_hostcopy_add_item(nl_py_hostcopies *c, nl_py_hostcopy *item, char ord
  * exception. */
 int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second);
 /* Makes the call a deferred one, which returns before its copies are complete, if every array that
- * the call writes is in page-locked host memory. Requires that the caller waits for the stream.
- * Call this function before nl_py_hostcopy_enter, with the device bound. */
+ * the call writes is in page-locked host memory. The caller of a deferred call must wait for the
+ * stream. Call this function before nl_py_hostcopy_enter, with the device bound. */
 void nl_py_hostcopy_defer_results(nl_py_hostcopies *c, nl_py_state *state);
 /* Binds the device, allocates memory and starts the copies to the device, unless there are no
  * items. Afterwards the field `address` of each item is valid. 0, or -1 with an exception. */

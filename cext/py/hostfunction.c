@@ -1,10 +1,10 @@
 /* py/hostfunction: the type HostFunction, the Python callable that jit returns.
  *
  * An entry is the code that was compiled for one list of type codes, or for any arguments if the
- * types are declared. A call first compares its type codes with the entry of the last call. Then it
- * writes the parameter block on the stack, releases the interpreter's lock, calls the code, and
- * converts the results to Python objects. Entries live as long as the HostFunction, because another
- * thread may be executing the code of an entry.
+ * types are declared. A call first compares its type codes with the entry of the last call. The
+ * call then writes the parameter block on the stack, releases the interpreter's lock, runs the
+ * code, and converts the results to Python objects. Entries live as long as the HostFunction,
+ * because another thread may be executing the code of an entry.
  *
  * Scalars are converted before arrays are read: a conversion may run Python code, but reading an
  * array does not. So no array can change between the time when the array is read and the call. */

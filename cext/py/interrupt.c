@@ -3,9 +3,9 @@
  *
  * The wait polls at intervals (base/interrupt), and each poll runs the signal handlers. If a
  * handler raises an exception, the wait ends. The exception is stored until the waiting call fails,
- * and then replaces the error of that call. If the call ignores the error, the exception is raised
- * directly after it. A description of the stopped work is added to the exception: as its message if
- * it is a KeyboardInterrupt without a message, otherwise as a note. */
+ * and then replaces the error of that call. If the waiting call ignores the error, the exception is
+ * raised directly after the call. A description of the stopped work is added to the exception: as
+ * its message if it is a KeyboardInterrupt without a message, otherwise as a note. */
 #include "py/interrupt.h"
 
 #include <stdio.h>

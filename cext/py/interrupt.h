@@ -5,7 +5,7 @@
 #include "py/compat.h"
 
 /* If this is the main thread, raises the exception that a signal handler raised during a wait, if
- * any. Returns whether it raised an exception. */
+ * any. Returns whether an exception was raised. */
 int nl_py_interrupt_raise(void);
 
 #endif

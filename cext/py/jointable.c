@@ -9,7 +9,7 @@
 enum {
     MAX_WORD = 16,
     BLOCK_WORDS = 256 * 4, /* number of words that a thread block copies, as in
-                            * cuda_src/templates/make_join_table.cu */
+                            * cuda_src/templates/join_table.cu */
 };
 
 /* A row of the table, which describes one array of the result. `words` and `offset` are in words.

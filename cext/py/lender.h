@@ -1,8 +1,8 @@
 /* py/lender: the current streams of the libraries whose memory device arrays use.
  *
  * PyTorch and CuPy have a current stream, which the program may change at any time. So a device
- * array over their memory reads the current stream at each use, instead of storing the stream at
- * the time of its creation. */
+ * array over memory of these libraries reads the current stream at each use, instead of storing the
+ * stream at the time of its creation. */
 #ifndef NL_PY_LENDER_H
 #define NL_PY_LENDER_H
 

@@ -2,11 +2,11 @@
  * None)`.
  *
  * An int is passed unchanged, a device array as the address of its first element, None as a null
- * pointer, a LibraryValue as the number that it contains. The memory of the arrays, and of arrays
- * that belong to a LibraryValue, is used in the stream's order, like the arguments of a kernel. A
- * graph keeps the arguments of a captured call alive. If the function's first argument is a library
- * handle, this file inserts the handle of the stream. The call returns the function's status, which
- * Python code interprets. */
+ * pointer, a LibraryValue as the number that it contains. The memory of array arguments, and of
+ * arrays that belong to a LibraryValue, is used in the stream's order, like the arguments of a
+ * kernel. A graph keeps the arguments of a captured call alive. If the function's first argument is
+ * a library handle, this file inserts the handle of the stream. The call returns the function's
+ * status, which Python code interprets. */
 #include "py/librarycall.h"
 
 #include "core/handle.h"

@@ -1,10 +1,10 @@
-/* py/matmul: matrix products of device arrays, which cuBLAS computes without a copy if the
- * layouts allow it.
+/* py/matmul: matrix products of device arrays, which cuBLAS computes without a copy if the layouts
+ * allow it.
  *
  * Arrays are row-major and cuBLAS's matrices are column-major. So c = a b is computed as c' = b'
  * a', without transposing memory. If c is column-major, c = a b is computed directly. Python
  * (numbalite/linalg/matmul.py) handles all other products: other dtypes, broadcasting along several
- * axes, layouts that require a copy, host arguments, a library that is not loaded yet. That Python
+ * axes, layouts that require a copy, host arguments, a library that is not loaded yet. The Python
  * code then calls this file with arrays that cuBLAS supports. */
 #include "py/matmul.h"
 
@@ -328,7 +328,7 @@ static PyObject *matmul_without_epilogue(PyObject *module, PyObject *const *args
     return result || PyErr_Occurred() ? result : Py_NewRef(Py_NotImplemented);
 }
 
-/* gemm_into_output(a, b, out, stream): computes out = a b. Returns False if cuBLAS cannot compute
+/* gemm(a, b, out, stream): computes out = a b. Returns False if cuBLAS cannot compute
  * the product directly. */
 static PyObject *gemm_into_output(PyObject *module, PyObject *args) {
     nl_py_state *state = nl_py_state_of(module);

@@ -15,8 +15,8 @@ int nl_py_override_call_handlers(const nl_py_state *state, PyObject *ufunc, int 
                                  PyObject *const *args, Py_ssize_t nargs, PyObject *keywords,
                                  PyObject **result);
 
-/* Returns 1 if the operand's type certainly has no __array_ufunc__ handler. This test is fast but
- * not exact: a result of 0 means that the type may have a handler. */
+/* Returns 1 if the operand's type certainly has no __array_ufunc__ handler. The test of the
+ * operand's type is fast but not exact: a result of 0 means that the type may have a handler. */
 static inline int nl_py_override_is_plain(const nl_py_state *state, PyObject *obj) {
     return nl_py_devarray_check_exact(state, obj) || nl_py_hostarray_is_exact_array(obj) ||
            PyFloat_CheckExact(obj) || PyLong_CheckExact(obj) || obj == Py_None ||

@@ -182,8 +182,8 @@ static int dlpack_device(PyObject *obj) {
     return found;
 }
 
-/* Returns the device of another library's array. Errors are ignored, because the call reads the
- * object again and reports them. */
+/* Returns the device of another library's array. Errors of reading are ignored, because the call
+ * reads the object again and reports the errors. */
 static int device_of_owner(nl_py_state *state, PyObject *obj) {
     nl_py_value v;
     nl_error err;
@@ -229,8 +229,9 @@ static int device_of_arguments(nl_py_state *state, PyObject *const *args, Py_ssi
 }
 
 int nl_py_owners_device(nl_py_state *state, PyObject *const *args, Py_ssize_t count) {
-    /* If an argument is an array of the current device, the call runs on that device. In that case,
-     * the function does not read the other objects, because reading is slow. */
+    /* If an argument is an array of the current device, the call runs on that device. If an array
+     * of the current device was found, the function does not read the other objects, because
+     * reading is slow. */
     for (Py_ssize_t i = 0; i < count; i++)
         if (nl_py_devarray_check(state, args[i]) &&
             ((nl_py_array *)args[i])->buffer->device->ordinal == nl_device_selected())
@@ -238,7 +239,7 @@ int nl_py_owners_device(nl_py_state *state, PyObject *const *args, Py_ssize_t co
     return device_of_arguments(state, args, count, 0);
 }
 
-/* Restores the device selection. Preserves the exception of the call, if there is one. */
+/* Restores the device selection. Preserves an exception that the call has raised. */
 static int restore_selection(int before) {
     nl_py_exception taken;
     nl_error err;

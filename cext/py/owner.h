@@ -4,10 +4,10 @@
  * other libraries. If no array is on the current device, the device of the first array is current
  * during the call.
  *
- * A call without stream= runs on the stream of its arrays' owner. That stream is the current stream
- * of PyTorch or CuPy for their arrays and for device arrays over them, the bound stream of a device
- * array, or the stream of a CUDA Array Interface. If there are several owners, the call runs on the
- * stream of one owner, after the earlier work and before the later work of the other owners'
+ * A call without stream= runs on the stream of its arrays' owner. The owner's stream is the current
+ * stream of PyTorch or CuPy for their arrays and for device arrays over them, the bound stream of a
+ * device array, or the stream of a CUDA Array Interface. If there are several owners, the call runs
+ * on the stream of one owner, after the earlier work and before the later work of the other owners'
  * streams. */
 #ifndef NL_PY_OWNER_H
 #define NL_PY_OWNER_H
@@ -97,10 +97,10 @@ int nl_py_owners_device(nl_py_state *state, PyObject *const *args, Py_ssize_t co
 PyObject *nl_py_owners_run_on_device(int ordinal, vectorcallfunc function, PyObject *callable,
                                      PyObject *const *args, size_t nargsf, PyObject *keywords);
 
-/* Runs function(callable, args...) on the device of the arguments, or on the stream of the
- * owners. If it runs the function, returns 1 and sets *result to a new reference, or to NULL with
- * an exception. Returns 0 if no change of device or stream is needed: then the caller makes the
- * call itself. */
+/* Runs function(callable, args...) on the device of the arguments, or on the stream of the owners.
+ * If the function was run, returns 1 and sets *result to a new reference, or to NULL with an
+ * exception. Returns 0 if no change of device or stream is needed, in which case the caller makes
+ * the call itself. */
 int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *callable,
                      PyObject *const *args, size_t nargsf, PyObject *keywords, PyObject **result);
 /* Calls nl_py_owners_run; inlined, so that a call in which no argument can have a stream is

@@ -1,7 +1,6 @@
 /* py/reducer: the type Reducer, which reduces or scans arrays of one dtype by one operation. A call
  * is planned in C from the geometry of its arrays (core/reduceplan, core/scanplan). The kernels
- * depend only on dtypes and schedules. Python code is called once for each kernel, to compile
- * it. */
+ * depend only on dtypes and schedules. Python code compiles each kernel once. */
 #ifndef NL_PY_REDUCER_H
 #define NL_PY_REDUCER_H
 

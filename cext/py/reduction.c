@@ -117,8 +117,8 @@ static int is_same_array(const nl_py_array *a, const nl_py_array *b) {
            memcmp(a->shape, b->shape, 2 * (size_t)a->ndim * sizeof(int64_t)) == 0;
 }
 
-/* Returns whether the results of a reduction along `axes` can be written to out=. If they can, sets
- * `output` to the strides of the other axes. */
+/* Returns whether the results of a reduction along `axes` can be written to out=. If the results
+ * can be written to out=, sets `output` to the strides of the other axes. */
 static int read_output(const request *r, const nl_py_reducer *reducer, uint64_t axes, int keepdims,
                        int64_t *output) {
     const nl_py_array *a = (const nl_py_array *)r->array, *o = (const nl_py_array *)r->out;
@@ -271,7 +271,7 @@ static PyObject *scan_planned(nl_py_reducer *reducer, const request *r) {
     return out;
 }
 
-/* Returns the result. NULL without an exception: Python code must make the call. */
+/* Returns the result, or NULL without an exception if Python code must make the call. */
 static PyObject *call_cached_reducer(PyObject *classes, const nl_py_state *state,
                                      const request *r) {
     const nl_py_array *a = (const nl_py_array *)r->array;

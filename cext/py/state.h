@@ -1,10 +1,10 @@
 /* py/state: the state of one instance of the module _core, and the functions that create it.
  *
  * Each file of py/ that adds something to the module exports one function
- * nl_py_<noun>_exec(module). This header lists these functions; they are called in this order when
- * the module is created. Each object that a file stores for the lifetime of the module has a line
- * in NL_STATE_OBJECTS, from which macros generate the functions that traverse and clear the
- * state. */
+ * nl_py_<noun>_exec(module). This header lists the exec functions in the order in which they are
+ * called when the module is created. Each object that a file stores for the lifetime of the module
+ * has a line in NL_STATE_OBJECTS, from which macros generate the functions that traverse and clear
+ * the state. */
 #ifndef NL_PY_STATE_H
 #define NL_PY_STATE_H
 

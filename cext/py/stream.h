@@ -35,11 +35,11 @@ PyObject *nl_py_stream_call_on(PyObject *stream, vectorcallfunc function, PyObje
 
 /* Returns the argument, or NULL if the argument is NULL, None or 0. */
 PyObject *nl_py_stream_null_if_none(PyObject *stream);
-/* Reads a stream argument. NULL, None and 0 are the thread's current
- * stream, or the captured stream in a thread that captures. Otherwise the argument must be a Stream
- * or an object with __cuda_stream__; any other object raises TypeError. *blocking is set if the
- * stream is ordered with the legacy default stream (`blocking` may be NULL). The caller must keep
- * `argument` alive while it uses the handle. 0, or -1 with an exception. */
+/* Reads a stream argument. NULL, None and 0 are the thread's current stream, or the captured stream
+ * in a thread that captures. Any other argument must be a Stream or an object with __cuda_stream__,
+ * else TypeError is raised. *blocking is set if the stream is ordered with the legacy default
+ * stream (`blocking` may be NULL). The caller must keep `argument` alive while it uses the handle.
+ * 0, or -1 with an exception. */
 int nl_py_stream_from_argument(nl_py_state *state, PyObject *argument, CUstream *handle,
                                int *blocking);
 /* Reads a stream argument like nl_py_stream_from_argument, but for objects that outlive a capture

@@ -2,7 +2,7 @@
  *
  * A call reads the tensors by DLPack's exchange API, looks up the plan of their dtypes and their
  * device, allocates the results by a function of the framework, and calls the ufunc or launcher of
- * the plan. No Python code runs in such a call. Python code creates the plans
+ * the plan. No Python code runs in a call for which a plan exists. Python code creates the plans
  * (numbalite/torch/operator.py), and handles calls without a plan. The plans of an operation that
  * is not elementwise also depend on shapes and numbers, because functions of the user compute the
  * shapes of the results and the launch. */

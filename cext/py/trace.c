@@ -155,7 +155,7 @@ static int is_handle(PyObject *stream, unsigned long long number) {
 }
 
 /* Returns whether the integer may be an address in one of the arrays, or the handle of the stream.
- * Such a number may differ in the next call, so it cannot be a constant of the trace. */
+ * An address or a handle may differ in the next call, so it cannot be a constant of the trace. */
 static int is_address(const nl_py_tracer *r, PyObject *object) {
     const trace *made = r->made;
     unsigned long long number = PyLong_AsUnsignedLongLong(object);

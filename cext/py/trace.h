@@ -1,10 +1,10 @@
-/* py/trace: records the device operations of a Python function as a trace, and replays the
- * trace for other arrays of the same layout and dtype.
+/* py/trace: records the device operations of a Python function as a trace, and replays the trace
+ * for other arrays of the same layout and dtype.
  *
  * While a thread records, this file adds the thread's calls of launchers and ufuncs, and its copies
  * between arrays, to the trace. A trace stores each call and the origin of each array of the call:
  * an argument, a new array, a result of an earlier call, or a view of one of these. For each array,
- * it stores whether the array is bound to the stream of the call. An operation that cannot be
+ * a trace stores whether the array is bound to the stream of the call. An operation that cannot be
  * replayed invalidates the trace, for example a wait, a read of an element, or the use of an array
  * or a stream of unknown origin. */
 #ifndef NL_PY_TRACE_H

@@ -523,8 +523,8 @@ static int is_read_without_python(const nl_py_state *state, PyObject *object) {
 }
 
 /* Returns whether the call failed because another thread moved an array (get_ipc_handle) while the
- * arguments were read. Such a call has launched nothing. It can be repeated if reading the
- * arguments runs no user code. */
+ * arguments were read. Such a call has launched nothing. The failed call can be repeated if reading
+ * the arguments runs no user code. */
 static int can_retry_after_move(const call *c, PyObject *const *args, Py_ssize_t count) {
     if (c->op.epoch == nl_atomic_load(&nl_device_epoch) ||
         !PyErr_ExceptionMatches(PyExc_RuntimeError))

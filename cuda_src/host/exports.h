@@ -1,5 +1,6 @@
-/* host/exports: creates the table that the runtime requires from an image (abi.h). Include it
- * before the user's source, and use its macros after the source, as sim/exports.h.
+/* host/exports: creates the table that the runtime requires from an image (abi.h). Include
+ * host/exports.h before the user's source, and use its macros after the source, like those of
+ * sim/exports.h.
  *
  *   NUMBALITE_HOST_TABLE_BEGIN
  *   NUMBALITE_HOST_ENTRY("nl_loop", &nl_loop)

@@ -1,10 +1,10 @@
 /* host/forkserver: loads a compiler once and runs it many times
  * (numbalite/compilers/forkserver.py).
  *
- * This library is preloaded into a program whose libraries take long to load. It replaces the call
- * of main() by a server, after the libraries were relocated and initialized. For each request the
- * server forks, and the child calls main() with the arguments of the request. The server has only
- * one thread when it forks, so forking is safe.
+ * This library is preloaded into a program whose libraries take long to load. The library replaces
+ * the call of main() by a server, after the libraries were relocated and initialized. For each
+ * request the server forks, and the child calls main() with the arguments of the request. The
+ * server has only one thread when it forks, so forking is safe.
  *
  * The client sends each request as one message on a socket. A message contains the number of the
  * command's arguments, the working directory, the arguments and the environment variables, each
@@ -43,12 +43,12 @@ static struct {
     int is_wanted;
 } runs[MAX_RUNS];
 
-static void answer(int file, int64_t number) {
+static void write_answer(int file, int64_t number) {
     if (write(file, &number, sizeof number) < 0)
         return; /* the client has closed the socket */
 }
 
-static void end_run(int i) {
+static void kill_run(int i) {
     if (runs[i].pid && runs[i].is_wanted)
         kill(-runs[i].pid, SIGKILL);
     runs[i].is_wanted = 0;
@@ -56,21 +56,21 @@ static void end_run(int i) {
 
 static void end_server(void) {
     for (int i = 0; i < MAX_RUNS; i++)
-        end_run(i);
+        kill_run(i);
     _exit(0);
 }
 
-static void on_child(int number) {
+static void interrupt_poll(int number) {
     (void)number; /* the signal handler is empty: the signal only interrupts ppoll */
 }
 
 /* Collects finished children and sends their status to their clients. */
-static void reap(void) {
+static void collect_ended_children(void) {
     int status;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
         for (int i = 0; i < MAX_RUNS; i++)
             if (runs[i].pid == pid) {
-                answer(runs[i].answer, status);
+                write_answer(runs[i].answer, status);
                 close(runs[i].answer);
                 runs[i].pid = runs[i].is_wanted = 0;
             }
@@ -84,7 +84,7 @@ typedef struct request {
 
 /* Returns the next string of the message in [*at, end). Exits if the message has no further
  * string. */
-static char *next(char **at, const char *end) {
+static char *next_string(char **at, const char *end) {
     char *found = *at;
     if (found >= end)
         end_server();
@@ -92,7 +92,7 @@ static char *next(char **at, const char *end) {
     return found;
 }
 
-static void receive(request *asked) {
+static void receive_request(request *asked) {
     union {
         struct cmsghdr head;
         char bytes[CMSG_SPACE(FILES * sizeof(int))];
@@ -109,20 +109,20 @@ static void receive(request *asked) {
     memcpy(asked->files, CMSG_DATA(given), FILES * sizeof(int));
     text[size] = '\0';
     char *at = text, *end = text + size;
-    asked->count = atoi(next(&at, end));
-    asked->folder = next(&at, end);
+    asked->count = atoi(next_string(&at, end));
+    asked->folder = next_string(&at, end);
     int stored = 0;
     for (int i = 0; at < end && stored <= MAX_WORDS; i++) {
         if (i == asked->count)
             words[stored++] = NULL;
-        words[stored++] = next(&at, end);
+        words[stored++] = next_string(&at, end);
     }
     words[stored] = words[stored + 1] = NULL; /* the environment may be empty */
 }
 
 /* Applies the request to this process: environment, directory and descriptors; called in the
  * child. */
-static void become(const request *asked, pid_t server) {
+static void apply_request(const request *asked, pid_t server) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != server)
         _exit(127); /* the server has already ended, so PDEATHSIG will not be sent */
@@ -165,8 +165,8 @@ static void wait_for_request(const sigset_t *heard) {
             end_server();
         for (int at = 1; ready > 0 && at < count; at++)
             if (files[at].revents)
-                end_run(run_of[at]);
-        reap();
+                kill_run(run_of[at]);
+        collect_ended_children();
         if (ready > 0 && files[0].revents)
             return;
     }
@@ -180,23 +180,23 @@ static int free_slot(void) {
 }
 
 /* Serves requests. Returns only in a child process: the number of the command's arguments. */
-static int serve(void) {
+static int serve_requests(void) {
     sigset_t child, none;
     pid_t server = getpid();
     sigemptyset(&none);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL); /* SIGCHLD is blocked except during ppoll */
-    signal(SIGCHLD, on_child);
+    signal(SIGCHLD, interrupt_poll);
     for (;;) {
         request asked;
         wait_for_request(&none);
-        receive(&asked);
+        receive_request(&asked);
         int slot = free_slot();
         pid_t pid = slot >= 0 ? fork() : -1;
         if (pid == 0) {
             sigprocmask(SIG_SETMASK, &none, NULL);
-            become(&asked, server);
+            apply_request(&asked, server);
             return asked.count;
         }
         for (int i = 0; i < ANSWER; i++)
@@ -230,7 +230,7 @@ __attribute__((visibility("default"))) int __libc_start_main(main_function *prog
         signal(SIGPIPE, SIG_IGN);
         if (send(requests, "", 1, 0) < 0)
             _exit(0);
-        count = serve();
+        count = serve_requests();
         arguments = words;
     }
     return start(program, count, arguments, init, fini, leave, stack);

@@ -5,8 +5,8 @@
  *     static void nl_run_0(void *frame) { ... }
  *     NUMBALITE_FUNCTION_ENTRY(0, nl_block_0, the function's result type)
  *
- * The compiler deduces the result type; `results` converts it to the codes with which the caller
- * creates Python objects. */
+ * The compiler deduces the result type; `results` converts the result type to the codes with which
+ * the caller creates Python objects. */
 #ifndef NUMBALITE_HOST_FUNCTION_H
 #define NUMBALITE_HOST_FUNCTION_H
 

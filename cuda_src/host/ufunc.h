@@ -29,8 +29,8 @@
 #endif
 
 /* Prevents unrolling of a loop that calls the user's function, or that runs once per call:
- * unrolling would take half of the compile time without making the loop faster. For loops in the
- * user's function, the compiler decides. */
+ * unrolling would take half of the compile time without making the loop faster. The compiler
+ * decides whether to unroll loops in the user's function. */
 #if defined(__clang__)
 #define NUMBALITE_HOST_ROLLED _Pragma("clang loop unroll(disable)")
 #else

@@ -11,9 +11,9 @@
  * not.
  *
  * For N > 1, a[i] is the array of the remaining dimensions. With NUMBALITE_DEBUG every index is
- * checked (check.cuh). Without it an index is a plain number, and only the address arithmetic
- * remains, in 64 bits; a 32-bit index into contiguous memory costs the same as with a pointer.
- * Instrumented images of the simulator also check every index. */
+ * checked (check.cuh). Without NUMBALITE_DEBUG an index is a plain number, and only the address
+ * arithmetic remains, in 64 bits; a 32-bit index into contiguous memory costs the same as with a
+ * pointer. Instrumented images of the simulator also check every index. */
 #ifndef NUMBALITE_ARRAY_CUH
 #define NUMBALITE_ARRAY_CUH
 

@@ -62,7 +62,7 @@ template <class T> struct cell<T, false> {
     NUMBALITE_FUNCTION T get(Word w) const { return bits_as<T>(w); }
     NUMBALITE_FUNCTION Word put(Word, T value) const { return bits_as<Word>(value); }
 };
-NUMBALITE_FUNCTION unsigned char swap_if(unsigned char *place, unsigned char old,
+NUMBALITE_FUNCTION unsigned char compare_and_swap_byte(unsigned char *place, unsigned char old,
                                          unsigned char value) {
     __atomic_compare_exchange_n(place, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     return old;
@@ -84,18 +84,18 @@ template <class T> struct cell<T, false> {
     }
 };
 #endif
-template <class Word> NUMBALITE_FUNCTION Word swap_if(Word *place, Word old, Word value) {
+template <class Word> NUMBALITE_FUNCTION Word compare_and_swap_byte(Word *place, Word old, Word value) {
     return atomicCAS(place, old, value);
 }
 
 /* Repeats *address = change(*address) while wanted(*address) is true, until the compare-and-swap
  * succeeds; returns the old value. */
 template <class T, class Wanted, class Change>
-NUMBALITE_FUNCTION T update_if(T *address, Wanted wanted, Change change) {
+NUMBALITE_FUNCTION T update_while(T *address, Wanted wanted, Change change) {
     cell<T> c(address);
     typename cell<T>::Word old = *(volatile typename cell<T>::Word *)c.place, seen;
     while (wanted(c.get(old))) {
-        seen = swap_if(c.place, old, c.put(old, change(c.get(old))));
+        seen = compare_and_swap_byte(c.place, old, c.put(old, change(c.get(old))));
         if (seen == old)
             break;
         old = seen;
@@ -103,7 +103,7 @@ NUMBALITE_FUNCTION T update_if(T *address, Wanted wanted, Change change) {
     return c.get(old);
 }
 template <class T, class Change> NUMBALITE_FUNCTION T update(T *address, Change change) {
-    return update_if(
+    return update_while(
         address, [](T) { return true; }, change);
 }
 
@@ -119,7 +119,7 @@ template <class T, class Change> NUMBALITE_FUNCTION T update(T *address, Change 
     }
 #define NUMBALITE_UPDATE_IF(name, condition) \
     template <class T> NUMBALITE_FUNCTION T name(T *address, NUMBALITE_VALUE(T) value) { \
-        return nl_detail::update_if( \
+        return nl_detail::update_while( \
             address, [value](T old) { return condition; }, [value](T) { return value; }); \
     }
 NUMBALITE_UPDATE(atomic_add, old + value)
@@ -145,7 +145,7 @@ NUMBALITE_FUNCTION T atomic_cas(T *address, NUMBALITE_VALUE(T) expected, NUMBALI
     /* the other bits of the word may change during the operation, so only the bits of the value are
      * compared */
     while (c.put(old, expected) == old) {
-        seen = nl_detail::swap_if(c.place, old, c.put(old, value));
+        seen = nl_detail::compare_and_swap_byte(c.place, old, c.put(old, value));
         if (seen == old)
             break;
         old = seen;

@@ -33,7 +33,7 @@ template <class S, class T, class N, int K, class Op>
 NUMBALITE_FUNCTION void by_key(const plan &p, const void *keys, const void *values, void *out_values,
                                void *memory, void *out_keys, int64 *count, Op op) {
     typedef since_run<N, T> pair;
-    int64 tile = p.parts > 1 ? next_ticket((nl_status *)memory) : blockIdx.x;
+    int64 tile = p.parts > 1 ? take_ticket((nl_status *)memory) : blockIdx.x;
     const dimension &axis = p.dims[p.kept];
     auto key = [&](int64 i) { return *(const S *)((const char *)keys + i * axis.input); };
     auto begins = [&](int64 i) { return i == 0 || key(i) != key(i - 1); };

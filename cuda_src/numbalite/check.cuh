@@ -1,9 +1,9 @@
 /* check: the effect of debug=True and boundscheck=True: array indices are checked, and a failed
  * check, assert or __trap is reported.
  *
- * The first thread that fails claims `nl_fault_record` and writes the error and its position there.
- * All threads that fail exit, and the launch ends normally: a thread that has exited
- * counts as arrived at every barrier. After the launch, the host reads the record
+ * The first thread that fails claims `nl_fault_record`, and writes the error and the thread's
+ * position to this record. All threads that fail exit, and the launch ends normally: a thread that
+ * has exited counts as arrived at every barrier. After the launch, the host reads the record
  * (numbalite/kernels/fault.py decodes it: FORMAT in fault.py must match `fault_record`) and raises
  * KernelError. The context stays usable; a trap or a device assert would destroy it.
  *

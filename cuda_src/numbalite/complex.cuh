@@ -277,11 +277,11 @@ NUMBALITE_COMPLEX complex<T> pow(const complex<T> &z, int n) {
 
 namespace nl_detail {
 /* Replaces each part by 1 if it is infinite, else by 0, and keeps its sign. */
-NUMBALITE_COMPLEX void box(complex<T> &z) {
+NUMBALITE_COMPLEX void reduce_to_infinity_flags(complex<T> &z) {
     z.re = ::copysign(T(is_infinite(z.re)), z.re);
     z.im = ::copysign(T(is_infinite(z.im)), z.im);
 }
-NUMBALITE_COMPLEX void drop_nan(complex<T> &z) {
+NUMBALITE_COMPLEX void replace_nan_by_zero(complex<T> &z) {
     z.re = z.re == z.re ? z.re : ::copysign(T(0), z.re);
     z.im = z.im == z.im ? z.im : ::copysign(T(0), z.im);
 }
@@ -299,11 +299,11 @@ NUMBALITE_COMPLEX complex<T> infinite_product(complex<T> a, complex<T> b) {
     if (!is_infinite(infinity))
         return product;
     if (a_is)
-        box(a);
+        reduce_to_infinity_flags(a);
     if (b_is)
-        box(b);
-    drop_nan(a);
-    drop_nan(b);
+        reduce_to_infinity_flags(b);
+    replace_nan_by_zero(a);
+    replace_nan_by_zero(b);
     return complex<T>(infinity * (a.re * b.re - a.im * b.im),
                       infinity * (a.re * b.im + a.im * b.re));
 }
@@ -381,19 +381,19 @@ NUMBALITE_COMPLEX complex<T> tanh(const complex<T> &z) {
 /* The inverse functions use Kahan's formulas. Returns whether a number is large: infinite, or so
  * large that adding 1 to its square has no effect. */
 namespace nl_detail {
-NUMBALITE_COMPLEX bool is_large(const complex<T> &z) {
+NUMBALITE_COMPLEX bool is_large_complex(const complex<T> &z) {
     T limit = T(sizeof(T) == 4 ? 1e18 : 1e153);
     return ::fabs(z.re) > limit || ::fabs(z.im) > limit;
 }
 /* Returns the logarithm of twice the absolute value of a large number. */
-NUMBALITE_COMPLEX T log_of_twice(const complex<T> &z) {
+NUMBALITE_COMPLEX T log_of_twice_abs(const complex<T> &z) {
     return ::log(::hypot(z.re / 2, z.im / 2)) + 2 * ln2<T>;
 }
 } // namespace nl_detail
 
 NUMBALITE_COMPLEX complex<T> asinh(const complex<T> &z) {
-    if (nl_detail::is_large(z))
-        return complex<T>(::copysign(nl_detail::log_of_twice(z), z.re),
+    if (nl_detail::is_large_complex(z))
+        return complex<T>(::copysign(nl_detail::log_of_twice_abs(z), z.re),
                           ::atan2(z.im, ::fabs(z.re)));
     if (z.im == 0)
         return complex<T>(::asinh(z.re), z.im);
@@ -401,17 +401,17 @@ NUMBALITE_COMPLEX complex<T> asinh(const complex<T> &z) {
     return complex<T>(::asinh(a.re * b.im - b.re * a.im), ::atan2(z.im, a.re * b.re - a.im * b.im));
 }
 NUMBALITE_COMPLEX complex<T> acosh(const complex<T> &z) {
-    if (nl_detail::is_large(z))
-        return complex<T>(nl_detail::log_of_twice(z), ::atan2(z.im, z.re));
+    if (nl_detail::is_large_complex(z))
+        return complex<T>(nl_detail::log_of_twice_abs(z), ::atan2(z.im, z.re));
     if (z.re == 0 && z.im != z.im)
         return complex<T>(z.im, nl_detail::pi<T> / 2);
     complex<T> a = sqrt(complex<T>(z.re - 1, z.im)), b = sqrt(complex<T>(z.re + 1, z.im));
     return complex<T>(::asinh(a.re * b.re + a.im * b.im), 2 * ::atan2(a.im, b.re));
 }
 NUMBALITE_COMPLEX complex<T> acos(const complex<T> &z) {
-    if (nl_detail::is_large(z))
+    if (nl_detail::is_large_complex(z))
         return complex<T>(::atan2(::fabs(z.im), z.re),
-                          ::copysign(nl_detail::log_of_twice(z), -z.im));
+                          ::copysign(nl_detail::log_of_twice_abs(z), -z.im));
     if (z.re == 0 && z.im != z.im)
         return complex<T>(nl_detail::pi<T> / 2, z.im);
     complex<T> a = sqrt(complex<T>(1 - z.re, -z.im)), b = sqrt(complex<T>(1 + z.re, z.im));
@@ -419,7 +419,7 @@ NUMBALITE_COMPLEX complex<T> acos(const complex<T> &z) {
 }
 NUMBALITE_COMPLEX complex<T> atanh(const complex<T> &z) {
     T x = ::fabs(z.re), y = ::fabs(z.im), re, im;
-    if (nl_detail::is_large(z)) {
+    if (nl_detail::is_large_complex(z)) {
         T half = ::hypot(x / 2, y / 2);
         re = nl_detail::is_infinite(half) ? T(0) : x / 4 / half / half;
         im = half == half && y == y ? nl_detail::pi<T> / 2 : x + y;

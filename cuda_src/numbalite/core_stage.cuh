@@ -3,11 +3,11 @@
  * dimensions of the gufunc.
  *
  * Without staging, each thread accesses its own core, and the cores of a warp's threads are far
- * apart in memory. Then a load of the warp reads a 32-byte sector from each core for one element,
- * and the cores evict each other from the cache before the next element is accessed. So a warp
- * copies the cores of its 32 threads to shared memory with coalesced accesses before the function
- * is called, and copies the results back afterwards. The function works in shared memory, on arrays
- * of the same shape and strides.
+ * apart in memory. So a load of the warp reads a 32-byte sector from each core for one element, and
+ * the cores evict each other from the cache before the next element is accessed. So a warp copies
+ * the cores of its 32 threads to shared memory with coalesced accesses before the function is
+ * called, and copies the results back afterwards. The function works in shared memory, on arrays of
+ * the same shape and strides.
  *
  * Short cores (`core_stage`) are copied by words, to addresses at which the same element of all 32
  * cores is in 32 different banks. Shared memory can contain the long cores (`long_core_stage`) of
@@ -54,8 +54,8 @@ template <class T> struct core_stage {
 
     NUMBALITE_FUNCTION T *staged() const { return (T *)(rows + threadIdx.x % 32 * pitch); }
 
-    /* These functions copy the first `count` rows of the warp to or from shared memory. All lanes
-     * of the warp must call them. */
+    /* load and store copy the first `count` rows of the warp to or from shared memory; all lanes of
+     * the warp must call load and store. */
     NUMBALITE_FUNCTION void load(int count) const { move<true>(count); }
     NUMBALITE_FUNCTION void store(int count) const { move<false>(count); }
 
@@ -108,8 +108,8 @@ template <class T> struct long_core_stage {
         return (T *)(rows + threadIdx.x % 32 * pitch + ahead_of(core));
     }
 
-    /* These functions copy the first `count` rows of the warp to or from shared memory. All lanes
-     * of the warp must call them. */
+    /* load and store copy the first `count` rows of the warp to or from shared memory; all lanes of
+     * the warp must call load and store. */
     NUMBALITE_FUNCTION void load(int count) const { move<true>(count); }
     NUMBALITE_FUNCTION void store(int count) const { move<false>(count); }
 
@@ -123,7 +123,7 @@ template <class T> struct long_core_stage {
             next = core_of(core, row + 1); /* the address of the next row is computed while the
             current row is copied */
             const unsigned ahead = ahead_of(global);
-            move_bytes<Loads, word, 32>((char *)global - ahead, (char *)rows + row * pitch, ahead,
+            copy_to_stage<Loads, word, 32>((char *)global - ahead, (char *)rows + row * pitch, ahead,
                                         ahead + (unsigned)bytes, threadIdx.x % 32);
         }
     }

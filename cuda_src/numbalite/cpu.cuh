@@ -27,7 +27,7 @@ __attribute__((const, noinline)) static xoroshiro128p_state &random_state() {
 }
 
 template <class Body>
-static void parallel_part(char *const *data, long long count, const long long *, const void *body) {
+static void run_parallel_range(char *const *data, long long count, const long long *, const void *body) {
     long long first = (long long)(__INTPTR_TYPE__)data[0];
     for (long long i = first; i < first + count; ++i)
         (*(const Body *)body)((int64)i);
@@ -65,7 +65,7 @@ template <class Body> inline void parallel_for(int64 n, const Body &body) {
     const float cost = 1e6f;
     unsigned bits;
     __builtin_memcpy(&bits, &cost, sizeof bits);
-    if (numbalite_sim::ops->parallel(nl_detail::parallel_part<Body>, 1, data, n, &stride, &body,
+    if (numbalite_sim::ops->parallel(nl_detail::run_parallel_range<Body>, 1, data, n, &stride, &body,
                                      &bits) < 0)
         numbalite_sim::ops->leave();
 #else

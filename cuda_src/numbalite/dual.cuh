@@ -159,11 +159,11 @@ template <class D, class T> NUMBALITE_FUNCTION constexpr D nl_seed(const T &x, i
 
 namespace nl_detail {
 /* Returns the value of an operand, a dual or a number, converted to T. */
-template <class T, class U, int N> NUMBALITE_FUNCTION constexpr T value_as(const nl_dual<U, N> &x) {
+template <class T, class U, int N> NUMBALITE_FUNCTION constexpr T convert_operand_value(const nl_dual<U, N> &x) {
     return T(x.value);
 }
 template <class T, class U, class = typename if_number<U, U>::type>
-NUMBALITE_FUNCTION constexpr T value_as(const U &x) {
+NUMBALITE_FUNCTION constexpr T convert_operand_value(const U &x) {
     return T(x);
 }
 
@@ -223,7 +223,7 @@ template <class T, int N> NUMBALITE_FUNCTION constexpr bool operator!(const nl_d
 #define NUMBALITE_OPERATOR(op, by_a, by_b) \
     NUMBALITE_DUALS constexpr R operator op(const A &a, const B &b) { \
         typedef typename R::value_type T; \
-        const T x = nl_detail::value_as<T>(a), y = nl_detail::value_as<T>(b), z = x op y; \
+        const T x = nl_detail::convert_operand_value<T>(a), y = nl_detail::convert_operand_value<T>(b), z = x op y; \
         R result(z); \
         nl_detail::add(result, a, T(by_a)); \
         nl_detail::add(result, b, T(by_b)); \
@@ -441,7 +441,7 @@ NUMBALITE_TEST(signbit)
         NUMBALITE_REAL \
         using ::f; \
         typedef typename R::value_type T; \
-        const T x = nl_detail::value_as<T>(a), y = nl_detail::value_as<T>(b), z = f(x, y); \
+        const T x = nl_detail::convert_operand_value<T>(a), y = nl_detail::convert_operand_value<T>(b), z = f(x, y); \
         R result(z); \
         nl_detail::add(result, a, T(by_a)); \
         nl_detail::add(result, b, T(by_b)); \
@@ -478,12 +478,12 @@ NUMBALITE_DUALS R min(const A &a, const B &b) {
 }
 
 /* The derivative with respect to the exponent is log(a) * a^b, which is NaN for negative a.
- * Therefore the term is omitted if the derivative of the exponent is 0, for example for a
- * constant. */
+ * Therefore the term of the exponent is omitted if the derivative of the exponent is 0, for example
+ * for a constant. */
 NUMBALITE_DUALS R pow(const A &a, const B &b) {
     NUMBALITE_REAL
     typedef typename R::value_type T;
-    const T x = nl_detail::value_as<T>(a), y = nl_detail::value_as<T>(b), z = pow(x, y);
+    const T x = nl_detail::convert_operand_value<T>(a), y = nl_detail::convert_operand_value<T>(b), z = pow(x, y);
     R result(z);
     nl_detail::add(result, a, y == 0 ? T(0) : y * pow(x, y - T(1)));
     nl_detail::add_nonzero(result, b, x == 0 && y >= 0 ? T(0) : z * log(x));
@@ -520,8 +520,8 @@ NUMBALITE_FUNCTION R fmaf(const A &a, const B &b, const C &c) {
     NUMBALITE_FUNCTION R f(const A &a, const B &b, const C &c) { \
         using ::f; \
         typedef typename R::value_type T; \
-        const T x = nl_detail::value_as<T>(a), y = nl_detail::value_as<T>(b), \
-                z = nl_detail::value_as<T>(c), r = T(f(x, y, z)), s = slope; \
+        const T x = nl_detail::convert_operand_value<T>(a), y = nl_detail::convert_operand_value<T>(b), \
+                z = nl_detail::convert_operand_value<T>(c), r = T(f(x, y, z)), s = slope; \
         R result(r); \
         nl_detail::add(result, a, x *s); \
         nl_detail::add(result, b, y *s); \
@@ -545,8 +545,8 @@ NUMBALITE_NORM(rnorm3d, rnorm3df, -r *r *r)
     NUMBALITE_FUNCTION R f(const A &a, const B &b, const C &c, const D &d) { \
         using ::f; \
         typedef typename R::value_type T; \
-        const T x = nl_detail::value_as<T>(a), y = nl_detail::value_as<T>(b), \
-                z = nl_detail::value_as<T>(c), w = nl_detail::value_as<T>(d), \
+        const T x = nl_detail::convert_operand_value<T>(a), y = nl_detail::convert_operand_value<T>(b), \
+                z = nl_detail::convert_operand_value<T>(c), w = nl_detail::convert_operand_value<T>(d), \
                 r = T(f(x, y, z, w)), s = slope; \
         R result(r); \
         nl_detail::add(result, a, x *s); \

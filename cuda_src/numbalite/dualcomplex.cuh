@@ -84,8 +84,8 @@ NUMBALITE_ANALYTIC(tanh, T(1) - y * y)
 NUMBALITE_ANALYTIC(sin, cos(x))
 NUMBALITE_ANALYTIC(cos, -sin(x))
 NUMBALITE_ANALYTIC(tan, T(1) + y * y)
-/* These derivatives are products of two square roots, which have the branch cuts of the
- * functions. */
+/* The derivatives of asinh and acosh contain products of two square roots, which have the branch
+ * cuts of the functions. */
 NUMBALITE_ANALYTIC(asinh, T(1) / (sqrt(complex<T>(T(1) + x.im, -x.re)) *
                                   sqrt(complex<T>(T(1) - x.im, x.re))))
 NUMBALITE_ANALYTIC(acosh, T(1) / (sqrt(x - T(1)) * sqrt(x + T(1))))
@@ -105,8 +105,8 @@ NUMBALITE_TN complex<nl_dual<T, N>> polar(nl_dual<T, N> r, nl_dual<T, N> angle) 
     return complex<nl_dual<T, N>>(r * cos(angle), r * sin(angle));
 }
 
-/* The derivative with respect to the exponent is log(z) * z^w. This term is omitted for an exponent
- * whose derivative is 0. */
+/* The derivative with respect to the exponent is log(z) * z^w. The term of the exponent is omitted
+ * if the derivative of the exponent is 0. */
 template <class T, class U, int N, class R = typename nl_detail::number_sum<T, U>::type>
 NUMBALITE_FUNCTION complex<nl_dual<R, N>> pow(const complex<nl_dual<T, N>> &z,
                                               const complex<nl_dual<U, N>> &w) {

@@ -167,8 +167,7 @@ NUMBALITE_FUNCTION coalesced_group coalesced_threads(NUMBALITE_SITE) {
 /* ---- A tile consists of neighbouring threads, whose number is a power of two. ---- */
 
 template <unsigned int N, bool is_of_a_warp = (N <= 32)> struct tile_members {
-    static_assert(is_of_a_warp, "a tile has 1, 2, 4, 8, 16 or 32 threads (larger ones: include "
-                                "cooperative_groups.h)");
+    static_assert(is_of_a_warp, "a tile has 1, 2, 4, 8, 16 or 32 threads (larger ones: include cooperative_groups.h)");
 };
 /* The overrides for tiles of a warp use shifts instead of loops. */
 template <unsigned int N> struct tile_members<N, true> : lanes {

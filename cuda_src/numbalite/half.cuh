@@ -1,8 +1,8 @@
 /* half: float16, which is CUDA's __half, and the functions of halves that generic code calls.
  *
  * __half converts to every arithmetic type, so without this header `sin(h)` would be ambiguous.
- * CUDA's own half functions are used if they exist; other functions convert to float. For the same
- * reason `h * 2` is ambiguous in CUDA; with this header, h * 2 is a half, h * 2.0f a float, and h *
+ * CUDA's own half functions are used if they exist; other functions convert to float. Without this
+ * header, `h * 2` is also ambiguous; with this header, h * 2 is a half, h * 2.0f a float, and h *
  * 2.0 a double. */
 #ifndef NUMBALITE_HALF_CUH
 #define NUMBALITE_HALF_CUH

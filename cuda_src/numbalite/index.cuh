@@ -2,8 +2,9 @@
  *
  *     auto i = grid<1>();          auto [x, y] = grid<2>();          auto [x, y, z] = grid<3>();
  *
- * The indices have 64 bits, as in numba, so that no grid is too large for them. If they are
- * assigned to an `int`, the compiler computes them in 32 bits. printf formats them with %lld. */
+ * The indices have 64 bits, as in numba, so that no grid is too large for them. If an index is
+ * assigned to an `int`, the compiler computes the index in 32 bits. printf formats an index with
+ * %lld. */
 #ifndef NUMBALITE_INDEX_CUH
 #define NUMBALITE_INDEX_CUH
 

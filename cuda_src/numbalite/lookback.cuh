@@ -2,13 +2,14 @@
  * look-back).
  *
  * Tiles publish their totals (Merrill and Garland, Single-pass parallel prefix scan with decoupled
- * look-back, 2016). In that paper a tile combines the values that are available at its look-back,
- * so a sum of floating-point numbers differs from run to run. In this implementation, the order of
- * operations is always the same: 32 tiles are a group, whose last tile publishes the total of the
- * group; 32 groups are a range, whose last tile publishes the total of the row so far. A tile waits
- * for the earlier tiles of its group, the earlier groups of its range, and the previous range.
+ * look-back, 2016). In the paper of Merrill and Garland, a tile combines the values that are
+ * available at its look-back, so a sum of floating-point numbers differs from run to run. In this
+ * implementation, the order of operations is always the same: 32 tiles are a group, whose last tile
+ * publishes the total of the group; 32 groups are a range, whose last tile publishes the total of
+ * the row so far. A tile waits for the earlier tiles of its group, the earlier groups of its range,
+ * and the previous range.
  *
- * Blocks get the indices of their tiles by tickets (next_ticket), so that a block waits only for
+ * Blocks get the indices of their tiles by tickets (take_ticket), so that a block waits only for
  * blocks that have started. The memory of the statuses must be zero before the launch. */
 #ifndef NUMBALITE_LOOKBACK_CUH
 #define NUMBALITE_LOOKBACK_CUH
@@ -43,7 +44,7 @@ template <class T, class Op> NUMBALITE_FUNCTION T reduce_first(T value, int coun
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
         T both = op(value, shfl_down_sync(ALL, value, step));
-        value = select_bits(mask_if(laneid() + step < count), both, value);
+        value = select_bits(all_bits_if(laneid() + step < count), both, value);
     }
     return shfl_sync(ALL, value, 0);
 }
@@ -124,7 +125,7 @@ template <class T> struct tile_states {
 /* Returns the number of statuses of a row: one for each tile, group and range, including incomplete
  * groups and ranges. status_count in reduceplan.py and count_tile_statuses in core/scanplan.c must
  * compute the same number. */
-NUMBALITE_FUNCTION int64 statuses_of_line(int64 tiles) {
+NUMBALITE_FUNCTION int64 row_status_count(int64 tiles) {
     return tiles + (tiles + 31) / 32 + (tiles + 1023) / 1024;
 }
 
@@ -157,7 +158,7 @@ NUMBALITE_FUNCTION maybe<T> before_tile(const tile_states<T> &all, int64 i, int6
 /* Returns the number of statuses of a row that is scanned in windows: one for each tile, and one
  * for each window, where a window has as many tiles as a block has threads. count_tile_statuses in
  * core/scanplan.c must compute the same number. */
-NUMBALITE_FUNCTION int64 statuses_of_windows(int64 tiles) {
+NUMBALITE_FUNCTION int64 window_status_count(int64 tiles) {
     return tiles + (tiles + blockDim.x - 1) / blockDim.x;
 }
 
@@ -203,7 +204,7 @@ template <class T> struct window {
 
 /* Returns the block's index in the order in which blocks start; the first word of the memory is the
  * counter. */
-NUMBALITE_FUNCTION int64 next_ticket(nl_status *memory) {
+NUMBALITE_FUNCTION int64 take_ticket(nl_status *memory) {
     __shared__ nl_status ticket;
     if (threadIdx.x == 0)
         ticket = atomicAdd(memory, 1ull);

@@ -1,12 +1,12 @@
-/* numpy: NumPy's ufuncs where CUDA's functions and operators have a different meaning.
+/* numpy: defines NumPy's ufuncs for which CUDA's functions and operators have a different meaning.
  *
  *     `np_floor_divide`, `np_remainder`: round down; a division of integers by 0 returns 0.
  *     `np_maximum`, `np_minimum`: the result is NaN if one of the arguments is NaN.
  *     `np_left_shift`, `np_right_shift`: the shift count may be the type's width or larger.
  *     `np_power`: for integers, by multiplications, modulo the type.
  *
- * The arguments have the loop's type. Half precision is computed in float and rounded
- * once. An integer to a negative power is 0 (NumPy raises an exception). */
+ * The arguments have the loop's type. Half precision is computed in float and rounded once. An
+ * integer to a negative power is 0 (NumPy raises an exception). */
 #ifndef NUMBALITE_NUMPY_CUH
 #define NUMBALITE_NUMPY_CUH
 

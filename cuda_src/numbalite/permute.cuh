@@ -24,12 +24,12 @@ namespace nl_random {
  * computes the ranks of ITEMS items at a time. */
 enum { SHORT = 1024, ROUNDS = 24, LANES = 8, ITEMS = 256 / LANES };
 
-NUMBALITE_FUNCTION words block_after(uint64 key, uint64 low, uint64 high, uint64 k) {
+NUMBALITE_FUNCTION words philox_block_after(uint64 key, uint64 low, uint64 high, uint64 k) {
     return philox::block(key, low + k, high + (low + k < k));
 }
 
 /* Computes a bijection of integers of `left` + `right` bits; right is left or left + 1. */
-NUMBALITE_FUNCTION uint64 scramble(uint64 x, int left, int right, const uint32 *keys) {
+NUMBALITE_FUNCTION uint64 permute_bits(uint64 x, int left, int right, const uint32 *keys) {
     uint64 a = x >> right, b = x & (((uint64)1 << right) - 1);
     for (int round = 0; round < ROUNDS; ++round) {
         uint64 high = __umul64hi(0xd2b74407b1ce6e93ull, a), low = 0xd2b74407b1ce6e93ull * a;
@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(256)
         const uint64 line = part / blocks;
         for (int j = threadIdx.x; j < (n + 1) / 2; j += blockDim.x) {
             uint64 k = line * (nl_random::SHORT / 2) + j;
-            nl_random::words w = nl_random::block_after(key, low, high, k);
+            nl_random::words w = nl_random::philox_block_after(key, low, high, k);
             keys[2 * j] = nl_random::join_words(w.a, w.b);
             keys[2 * j + 1] = nl_random::join_words(w.c, w.d);
         }
@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(256)
     uint64 line = blockIdx.x / blocks;
     if (threadIdx.x < nl_random::ROUNDS / 4) {
         uint64 k = line * (nl_random::ROUNDS / 4) + threadIdx.x;
-        nl_random::words w = nl_random::block_after(key, low, high, k);
+        nl_random::words w = nl_random::philox_block_after(key, low, high, k);
         uint32 *mine = keys + 4 * threadIdx.x;
         mine[0] = w.a, mine[1] = w.b, mine[2] = w.c, mine[3] = w.d;
     }
@@ -109,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(256)
     for (uint64 i = (uint64)(blockIdx.x % blocks) * blockDim.x + threadIdx.x; i < m; i += step) {
         uint64 x = i < 2 ? i ^ exchange : i;
         do
-            x = nl_random::scramble(x, left, bits - left, keys);
+            x = nl_random::permute_bits(x, left, bits - left, keys);
         while (x >= n);
         out[line * m + i] = (long long)x;
     }
@@ -167,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(256)
     using namespace numbalite;
     uint64 step = (uint64)gridDim.x * blockDim.x;
     for (uint64 i = (uint64)blockIdx.x * blockDim.x + threadIdx.x; i < padded; i += step) {
-        nl_random::words w = nl_random::block_after(key, low, high, i);
+        nl_random::words w = nl_random::philox_block_after(key, low, high, i);
         double time = nl_random::exponential_of<double>(nl_random::join_words(w.a, w.b));
         double weight = i < n ? weights[i] : 0.0;
         times[i] = weight > 0.0 ? time / weight : __longlong_as_double(0x7ff0000000000000ll);

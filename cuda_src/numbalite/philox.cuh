@@ -229,7 +229,7 @@ template <class R> NUMBALITE_FUNCTION R exponential_of(typename real<R>::word x)
 
 /* Computes two independent normal numbers with the Box-Muller transform. */
 template <class R>
-NUMBALITE_FUNCTION void normals_of(typename real<R>::word x, typename real<R>::word y, R &a, R &b) {
+NUMBALITE_FUNCTION void compute_normal_pair(typename real<R>::word x, typename real<R>::word y, R &a, R &b) {
     R u = real<R>::middle(x), below_one = 1 - real<R>::epsilon();
     R sine, cosine, r = real<R>::near_root(-2 * log_of<R>(u < below_one ? u : below_one));
     real<R>::turn(y, sine, cosine);
@@ -301,11 +301,11 @@ class philox4x32 {
     }
     NUMBALITE_FUNCTION void normal_pair(float &a, float &b) {
         uint64 x = bits64();
-        nl_random::normals_of<float>((uint32)x, (uint32)(x >> 32), a, b);
+        nl_random::compute_normal_pair<float>((uint32)x, (uint32)(x >> 32), a, b);
     }
     NUMBALITE_FUNCTION void normal_pair(double &a, double &b) {
         uint64 x = bits64();
-        nl_random::normals_of<double>(x, bits64(), a, b);
+        nl_random::compute_normal_pair<double>(x, bits64(), a, b);
     }
 
     /* Mean 1. */

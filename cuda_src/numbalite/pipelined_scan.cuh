@@ -29,14 +29,14 @@ namespace nl_reduce {
 enum { PIPELINE_PIECES = 8, PIPELINE_STAGES = 4, PIPELINE_AHEAD = 2 };
 
 /* Returns the index of the thread's unit in a step. */
-NUMBALITE_FUNCTION int piece_of_step(int step) {
+NUMBALITE_FUNCTION int unit_of_step(int step) {
     return (int)(step + threadIdx.x) % PIPELINE_PIECES;
 }
 
 /* Reads a unit as T; elements past the end of the tile are T(). Whole is set if the tile is
  * complete. */
 template <bool Whole, class T, class S, int V>
-NUMBALITE_FUNCTION void read_staged(T (&v)[V], const S *stage, int piece, int count) {
+NUMBALITE_FUNCTION void read_staged_unit(T (&v)[V], const S *stage, int piece, int count) {
     int i = ((int)threadIdx.x * PIPELINE_PIECES + piece) * V;
     run<S, V> raw = *(const run<S, V> *)(stage + i);
 #pragma unroll
@@ -61,23 +61,23 @@ NUMBALITE_FUNCTION T reduce_pieces(T &first, const S *stage, int count, Op op) {
     T total = T(), behind = T();
 #pragma unroll
     for (int step = 0; step < PIPELINE_PIECES; ++step) {
-        int piece = piece_of_step(step);
+        int piece = unit_of_step(step);
         T v[V];
-        read_staged<Whole>(v, stage, piece, count);
+        read_staged_unit<Whole>(v, stage, piece, count);
 #pragma unroll
         for (int j = 1; j < V; ++j)
             v[0] = op(v[0], v[j]);
         if (step == 0) {
             total = v[0];
         } else {
-            unsigned int turns = mask_if(piece == 0);
+            unsigned int turns = all_bits_if(piece == 0);
             T both = op(total, v[0]);
             behind = select_bits(turns, total, behind);
             total = select_bits(turns, v[0], both);
         }
     }
     first = total;
-    return select_bits(mask_if(piece_of_step(0) > 0), op(total, behind), total);
+    return select_bits(all_bits_if(unit_of_step(0) > 0), op(total, behind), total);
 }
 
 /* Scans a thread's units in shared memory; `before` is the thread's prefix, which exists if
@@ -92,27 +92,27 @@ NUMBALITE_FUNCTION void scan_pieces(const maybe<T> &before, const T &first, cons
                       * threads */
 #pragma unroll
         for (int step = 0; step < PIPELINE_PIECES; ++step)
-            read_staged<Whole>(v[step % kept], stage, piece_of_step(step), count);
+            read_staged_unit<Whole>(v[step % kept], stage, unit_of_step(step), count);
         __syncthreads();
     }
-    unsigned int begins_behind = mask_if(piece_of_step(0) > 0);
+    unsigned int begins_behind = all_bits_if(unit_of_step(0) > 0);
     maybe<T> begin = before;
     if (HasBefore)
         begin.has = true;
     maybe<T> prefix = begin;
     append(prefix, first, op);
     prefix.value = select_bits(begins_behind, prefix.value, begin.value);
-    prefix.has = begin.has || piece_of_step(0) > 0;
+    prefix.has = begin.has || unit_of_step(0) > 0;
 #pragma unroll
     for (int step = 0; step < PIPELINE_PIECES; ++step) {
-        int piece = piece_of_step(step);
+        int piece = unit_of_step(step);
         T(&here)[V] = v[step % kept];
         if (step > 0) {
-            prefix.value = select_bits(mask_if(piece == 0), begin.value, prefix.value);
+            prefix.value = select_bits(all_bits_if(piece == 0), begin.value, prefix.value);
             prefix.has = piece == 0 ? begin.has : true;
         }
         if (in_place)
-            read_staged<Whole>(here, stage, piece, count);
+            read_staged_unit<Whole>(here, stage, piece, count);
 #pragma unroll
         for (int j = 1; j < V; ++j)
             here[j] = op(here[j - 1], here[j]);
@@ -132,7 +132,7 @@ NUMBALITE_FUNCTION void scan_pieces(const maybe<T> &before, const T &first, cons
 /* Writes the results of a complete tile, `each` results per thread; neighbouring threads write
  * neighbouring units of 16 bytes. */
 template <int each, class O> NUMBALITE_FUNCTION void write_tile(O *y, const O *results) {
-    typedef typename word_of<alignment_in(each * (int)sizeof(O))>::type word;
+    typedef typename word_of<alignment_of_size(each * (int)sizeof(O))>::type word;
     constexpr int count = each * sizeof(O) / sizeof(word);
     word items[count];
 #pragma unroll
@@ -158,7 +158,7 @@ struct tile_of_line {
 
 /* The pipeline stages of a block, and the tile of each stage. */
 template <class S, class O> struct tile_stages {
-    typedef typename word_of<alignment_in((int)sizeof(S))>::type word;
+    typedef typename word_of<alignment_of_size((int)sizeof(S))>::type word;
     unsigned char *memory;
     nl_pipeline::arrival *arrivals;
     tile_of_line *tiles;
@@ -177,7 +177,7 @@ template <class S, class O> struct tile_stages {
         place at = place_of(p, line, 0, nullptr);
         it.from = (const char *)input + at.input + it.tile * p.chunk * (int64)sizeof(S);
         it.to = (char *)out + at.output + it.tile * p.chunk * axis.output;
-        it.line = line * statuses_of_windows(p.parts);
+        it.line = line * window_status_count(p.parts);
         it.window = quotient(it.tile, blockDim.x);
         it.within = (int)(it.tile - it.window * blockDim.x);
         it.count = (int)(left < p.chunk ? left : p.chunk);
@@ -211,7 +211,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
     /* a thread of the last warp draws tickets, because that warp has the least other work */
     bool fetches = threadIdx.x == blockDim.x - 32;
     nl_status *tickets = (nl_status *)memory;
-    tile_states<T> all = {tickets + 1, p.results * statuses_of_windows(p.parts)};
+    tile_states<T> all = {tickets + 1, p.results * window_status_count(p.parts)};
     typedef tile_stages<S, O> ring_of_tiles;
     ring_of_tiles ring = {block_memory(), arrivals, tiles, (int)(p.chunk * (sizeof(S) > sizeof(O) ? sizeof(S) : sizeof(O)))};
 
@@ -312,7 +312,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         O *results = (O *)ring.at(stage);
         if (now.wide && follows) {
             T both = op(base.value, of[0].left);
-            base.value = select_bits(mask_if(lane > 0), both, base.value);
+            base.value = select_bits(all_bits_if(lane > 0), both, base.value);
             scan_pieces<true, true, Exclusive, V>(base, of[0].first, ring.at(stage), results, now.count, op);
         } else {
             if (lane > 0)

@@ -1,5 +1,5 @@
-/* python: Python's operations where C++ has a different meaning. Kernels with Python bodies call
- * these; kernels in CUDA C++ may call them as well.
+/* python: defines Python's operations for which C++ has a different meaning. Kernels with
+ * Python bodies call these functions; kernels in CUDA C++ may call the functions as well.
  *
  *     `py::floor_div(a, b)`, `py::floor_mod(a, b)`: round down, as in Python.
  *     `py::power(a, n)`: a to an integer power, by multiplications.

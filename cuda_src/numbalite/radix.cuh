@@ -6,8 +6,9 @@
  * processes a tile of a row. Each warp ranks its elements among the elements with the same digit.
  * The counts of earlier tiles are read from `state`, where each tile first stores its own count of
  * a digit and later the sum with all earlier tiles (the first tile stores the digit's base plus its
- * count). Flags in the highest two bits mark which of these values is stored. Tiles are assigned in
- * order (`ticket`), so a block waits only for blocks that have started.
+ * count). Flags in the highest two bits of a stored value mark whether it is the tile's own count
+ * or the sum. Tiles are assigned in order (`ticket`), so a block waits only for blocks that have
+ * started.
  *
  * Values may be moved together with the keys. If values are moved but `values_from` is null, the
  * values are the positions in the row. */
@@ -29,7 +30,7 @@ struct no_value {};
 /* Returns a mask of the lanes with the same digit as the calling lane, by one vote for each bit:
  * the result of a vote is inverted if the calling lane's bit is 0. The function is written in PTX,
  * which compiles to three instructions per bit; __ballot_sync compiles to seven. */
-NUMBALITE_FUNCTION unsigned same_digit(unsigned digit) {
+NUMBALITE_FUNCTION unsigned find_lanes_with_digit(unsigned digit) {
 #ifdef NUMBALITE_SIM
     return __match_any_sync(0xffffffffu, digit);
 #else
@@ -56,7 +57,7 @@ NUMBALITE_FUNCTION unsigned same_digit(unsigned digit) {
 /* Assigns an output position to each lane: returns `*next`, the next free position of the lane's
  * digit, plus the lane's rank among the lanes of the mask `same`. Advances `*next`. All lanes of a
  * warp must call this function. */
-NUMBALITE_FUNCTION unsigned take_place(unsigned *next, unsigned same, unsigned lane) {
+NUMBALITE_FUNCTION unsigned take_output_position(unsigned *next, unsigned same, unsigned lane) {
     unsigned place = *next + __popc(same & ((1u << lane) - 1));
     __syncwarp();
     if (!(same >> lane >> 1)) /* true for the last lane with this digit */
@@ -99,7 +100,7 @@ template <class Count> struct flags {
  * latency. The search ends at a tile that has published its sum with all earlier tiles, as the
  * first tile always does. */
 template <class Count>
-NUMBALITE_FUNCTION Count look_back(const volatile Count *mine, unsigned tiles) {
+NUMBALITE_FUNCTION Count sum_earlier_tiles(const volatile Count *mine, unsigned tiles) {
     constexpr unsigned window = 4;
     Count sum = 0;
     for (;; mine -= window * DIGITS, tiles -= window) {
@@ -164,7 +165,7 @@ template <class Count> struct tile_memory {
  * the counts, followed by values[TILE]. */
 template <class K, class V, class Count, int Threads, int Items>
 NUMBALITE_FUNCTION void
-sort_pass(tile_memory<Count> &s, unsigned char *memory, const typename K::item *from,
+sort_tile_by_digit(tile_memory<Count> &s, unsigned char *memory, const typename K::item *from,
      typename K::item *to, const V *values_from, V *values_to, int64 *places_to, uint64 n,
      unsigned tiles, int place, uint64 flip, const Count *totals, Count *state, unsigned *ticket) {
     constexpr unsigned TILE = Threads * Items;
@@ -235,7 +236,7 @@ sort_pass(tile_memory<Count> &s, unsigned char *memory, const typename K::item *
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
         unsigned digit = digit_of(items[i]);
-        places[i] = take_place(counts_of_warp + digit, same_digit(digit), lane);
+        places[i] = take_output_position(counts_of_warp + digit, find_lanes_with_digit(digit), lane);
     }
     __syncthreads();
 #pragma unroll
@@ -245,7 +246,7 @@ sort_pass(tile_memory<Count> &s, unsigned char *memory, const typename K::item *
     values.load(values_from, row, begin, mine, valid);
     if (thread < DIGITS) {
         if (tile > 0) {
-            base = look_back<Count>(left, tile);
+            base = sum_earlier_tiles<Count>(left, tile);
             *left = flags<Count>::all | (base + own);
         }
         s.base[thread] = base - first;
@@ -328,7 +329,7 @@ __global__ void __launch_bounds__(Threads, Blocks)
     Count *totals = (Count *)work + TICKETS, *state = totals;
     state += (numbalite::uint64)(gridDim.x / tiles * K::places) * DIGITS;
     state += (numbalite::uint64)gridDim.x * place * DIGITS;
-    sort_pass<K, V, Count, Threads, Items>(s, numbalite::block_memory(), (const typename K::item *)from,
+    sort_tile_by_digit<K, V, Count, Threads, Items>(s, numbalite::block_memory(), (const typename K::item *)from,
                                       (typename K::item *)to, (const V *)values_from,
                                       (V *)values_to, (numbalite::int64 *)places_to, n, tiles,
                                       place, flip, totals, state, (unsigned *)work + place);

@@ -18,15 +18,15 @@ enum { RUN = 256 }; /* blocks; must match kernels.py */
 
 /* Functions with many callers are not inlined: inlining them in the larger distributions would take
  * seconds of compile time. */
-static __device__ __noinline__ words called_block(uint64 key, uint64 low, uint64 high) {
+static __device__ __noinline__ words noinline_philox_block(uint64 key, uint64 low, uint64 high) {
     return philox::block(key, low, high);
 }
-static __device__ __noinline__ double called_normal(uint64 x, uint64 y) {
+static __device__ __noinline__ double noinline_normal(uint64 x, uint64 y) {
     double a, b;
-    normals_of<double>(x, y, a, b);
+    compute_normal_pair<double>(x, y, a, b);
     return a;
 }
-static __device__ __noinline__ double called_exponential(uint64 x) {
+static __device__ __noinline__ double noinline_exponential(uint64 x) {
     return exponential_of<double>(x);
 }
 
@@ -41,7 +41,7 @@ class stream {
             has_other_ = false;
             return other_;
         }
-        words w = called_block(key_, low_, high_);
+        words w = noinline_philox_block(key_, low_, high_);
         high_ += ++low_ == 0;
         other_ = join_words(w.c, w.d);
         has_other_ = true;
@@ -52,10 +52,10 @@ class stream {
     }
     NUMBALITE_FUNCTION double normal() {
         uint64 x = bits();
-        return called_normal(x, bits());
+        return noinline_normal(x, bits());
     }
     NUMBALITE_FUNCTION double exponential() {
-        return called_exponential(bits());
+        return noinline_exponential(bits());
     }
 
   private:
@@ -64,7 +64,7 @@ class stream {
 };
 
 /* Draws gamma-distributed numbers for shape >= 1 and scale 1. */
-static __device__ __noinline__ double large_gamma(stream &rng, double shape) {
+static __device__ __noinline__ double draw_gamma(stream &rng, double shape) {
     double d = shape - 1.0 / 3.0, c = 1.0 / ::sqrt(9.0 * d);
     for (;;) {
         double x, v;
@@ -85,9 +85,9 @@ struct gamma {
         if (shape == 0.0)
             return 0.0;
         if (shape >= 1.0)
-            return large_gamma(rng, shape);
+            return draw_gamma(rng, shape);
         double part = ::exp(-rng.exponential() / shape);
-        return part * large_gamma(rng, shape + 1.0);
+        return part * draw_gamma(rng, shape + 1.0);
     }
     static NUMBALITE_FUNCTION double make(stream &rng, double shape, double scale) {
         return scale * make(rng, shape);
@@ -97,9 +97,9 @@ struct gamma {
 /* Returns the logarithm of a gamma number: for small shapes, the number itself may underflow. */
 static __device__ __noinline__ double log_gamma(stream &rng, double shape) {
     if (shape >= 1.0)
-        return ::log(large_gamma(rng, shape));
+        return ::log(draw_gamma(rng, shape));
     double part = -rng.exponential() / shape;
-    return part + ::log(large_gamma(rng, shape + 1.0));
+    return part + ::log(draw_gamma(rng, shape + 1.0));
 }
 
 struct beta {

@@ -49,7 +49,7 @@ template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16
 };
 
 template <class D, class T, class... P>
-NUMBALITE_FUNCTION void make_unit(T *items, uint64 k, uint64 n, uint64 key, uint64 low, uint64 high,
+NUMBALITE_FUNCTION void fill_unit(T *items, uint64 k, uint64 n, uint64 key, uint64 low, uint64 high,
                                   P... p) {
     typedef typename D::word word;
     source from = {key, low + k, high + (low + k < k)};
@@ -70,12 +70,12 @@ NUMBALITE_FUNCTION void fill(T *out, uint64 n, uint64 key, uint64 low, uint64 hi
 #pragma unroll 2
     for (uint64 k = thread; k < whole; k += step) {
         together made;
-        make_unit<D>(made.items, k, n, key, low, high, p...);
+        fill_unit<D>(made.items, k, n, key, low, high, p...);
         ((together *)out)[k] = made;
     }
     for (uint64 k = whole + thread; k < units; k += step) {
         T items[count];
-        make_unit<D>(items, k, n, key, low, high, p...);
+        fill_unit<D>(items, k, n, key, low, high, p...);
 #pragma unroll
         for (int j = 0; j < count; ++j) {
             if (k * count + j < n)
@@ -131,7 +131,7 @@ template <class R> struct normal {
 #pragma unroll
         for (int j = 0; j < real<R>::per_block; j += 2) {
             R a, b;
-            normals_of<R>(x[j], x[j + 1], a, b);
+            compute_normal_pair<R>(x[j], x[j + 1], a, b);
             uint64 i = first + j < n ? first + j : n - 1, next = i + 1 < n ? i + 1 : i;
             out[j] = (T)scaled(a, at(p, i)...);
             out[j + 1] = (T)scaled(b, at(p, next)...);

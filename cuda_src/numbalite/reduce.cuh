@@ -18,7 +18,7 @@
  *   half. If the operation is commutative, the threads read 16-byte units round-robin and exchange
  *   values only at the end.
  * - Schedule "serial": a thread reduces a part, and neighbouring threads have neighbouring results.
- *   It is used for reductions over outer axes, for very short rows, and on the simulator.
+ *   The schedule "serial" is used for reductions over outer axes, for very short rows, and on the simulator.
  *
  * Elements have the type S in memory, accumulators the type T, and results the type O. Op::from
  * converts the element with index i of a result to a T, or several neighbouring elements at once,
@@ -150,7 +150,7 @@ template <class T, class Op> NUMBALITE_FUNCTION void append(maybe<T> &a, const m
 /* Adds several elements to `total` in one step; the first element has index i. `has` is set if
  * `total` already contains a value. */
 template <class T, class S, int N, class Op>
-NUMBALITE_FUNCTION void append_chunk(T &total, bool has, const S (&items)[N], int64 i, Op op) {
+NUMBALITE_FUNCTION void add_chunk_to_total(T &total, bool has, const S (&items)[N], int64 i, Op op) {
     if constexpr (extends_totals<Op>::value) {
         if (!has)
             total = op.start(items[0]);
@@ -206,7 +206,7 @@ NUMBALITE_FUNCTION place place_of(const plan &p, int64 result, int64 part, const
 struct offsets {
     int64 input, where;
 };
-NUMBALITE_FUNCTION offsets offsets_of(const plan &p, int64 i) {
+NUMBALITE_FUNCTION offsets element_offsets(const plan &p, int64 i) {
     const dimension *dims = p.dims + p.kept;
     offsets at = {0, 0};
 #pragma unroll 1
@@ -238,10 +238,10 @@ NUMBALITE_FUNCTION void store(const plan &p, maybe<T> m, const place &at, int64 
 /* Returns the initial value of the reduction from the bytes in the plan: these bytes are a T,
  * unless the operation has its own conversion (Op::first). */
 template <class T, class Op>
-NUMBALITE_FUNCTION auto first_of(const void *bytes, const Op &op, int) -> decltype(op.first(bytes)) {
+NUMBALITE_FUNCTION auto initial_value(const void *bytes, const Op &op, int) -> decltype(op.first(bytes)) {
     return op.first(bytes);
 }
-template <class T, class Op> NUMBALITE_FUNCTION T first_of(const void *bytes, const Op &, long) {
+template <class T, class Op> NUMBALITE_FUNCTION T initial_value(const void *bytes, const Op &, long) {
     T value;
     memcpy(&value, bytes, sizeof(T));
     return value;
@@ -249,7 +249,7 @@ template <class T, class Op> NUMBALITE_FUNCTION T first_of(const void *bytes, co
 
 template <class T, class Op> NUMBALITE_FUNCTION void begin_with(const plan &p, maybe<T> &m, Op op) {
     if (p.has_initial) {
-        maybe<T> first = {first_of<T>(p.initial, op, 0), true};
+        maybe<T> first = {initial_value<T>(p.initial, op, 0), true};
         append(first, m, op);
         m = first;
     }
@@ -299,7 +299,7 @@ template <class S, class T, bool Masked> struct packed {
     NUMBALITE_FUNCTION packed(const plan &p, const void *input, const void *, const place &at)
         : first((const S *)((const char *)input + at.input)) {
         if (p.reduced > 1)
-            first = (const S *)((const char *)first + offsets_of(p, at.begin).input) - at.begin;
+            first = (const S *)((const char *)first + element_offsets(p, at.begin).input) - at.begin;
     }
     /* Returns the number of elements between the preceding 16-byte boundary and element i. */
     NUMBALITE_FUNCTION int lead(int64 i) const {
@@ -327,13 +327,13 @@ template <class S, class T, bool Masked> struct strided {
         : p(p), first((const char *)input + at.input), where((const char *)where + at.where) {}
     NUMBALITE_FUNCTION int lead(int64) const { return 0; }
     NUMBALITE_FUNCTION piece fetch(int64 i) const {
-        return *(const S *)(first + offsets_of(p, i).input);
+        return *(const S *)(first + element_offsets(p, i).input);
     }
     template <class Op> static NUMBALITE_FUNCTION T reduce(const piece &raw, int64 i, Op op) {
         return op.from(raw, i);
     }
     NUMBALITE_FUNCTION bool selects(int64 i) const {
-        return !Masked || *(const bool *)(where + offsets_of(p, i).where);
+        return !Masked || *(const bool *)(where + element_offsets(p, i).where);
     }
     template <class Op> NUMBALITE_FUNCTION T at(int64 i, Op op) const { return op.from(fetch(i), i); }
 };
@@ -346,7 +346,7 @@ template <class S, class T, bool Masked> struct stepped : strided<S, T, Masked> 
 
     NUMBALITE_FUNCTION stepped(const plan &p, const void *input, const void *where, const place &at)
         : strided<S, T, Masked>(p, input, where, at), step(p.dims[p.kept + p.reduced - 1].input) {
-        row = this->first + offsets_of(p, at.begin).input - at.begin * step;
+        row = this->first + element_offsets(p, at.begin).input - at.begin * step;
     }
     NUMBALITE_FUNCTION S fetch(int64 i) const { return *(const S *)(row + i * step); }
     template <class Op> NUMBALITE_FUNCTION T at(int64 i, Op op) const { return op.from(fetch(i), i); }
@@ -361,7 +361,7 @@ constexpr int TEAM = 8;
 /* Returns all bits or none, as the mask argument of `chosen`. Without this function, compilers turn
  * a condition of several selections into a branch, and shuffles after a branch wait for lanes that
  * diverged. The empty asm hides from the compiler that the mask is a condition. */
-NUMBALITE_FUNCTION unsigned int mask_if(bool condition) {
+NUMBALITE_FUNCTION unsigned int all_bits_if(bool condition) {
     unsigned int mask = condition ? ~0u : 0u;
 #ifndef NUMBALITE_SIM
     asm("" : "+r"(mask));
@@ -393,7 +393,7 @@ template <int Lanes = 32, class T, class Op> NUMBALITE_FUNCTION void reduce_lane
          * diverge */
         if (have == ALL) {
             T both = op(m.value, right);
-            m.value = select_bits(mask_if(lane + step < end), both, m.value);
+            m.value = select_bits(all_bits_if(lane + step < end), both, m.value);
         } else if (lane + step < end && (have >> (lane + step) & 1)) {
             append(m, right, op);
         }
@@ -406,7 +406,7 @@ template <int Lanes = 32, class T, class Op> NUMBALITE_FUNCTION void reduce_lane
  * order. */
 template <class T, class Op> NUMBALITE_FUNCTION T with_partner(const T &mine, int bit, Op op) {
     T other = shfl_xor_sync(ALL, mine, bit);
-    unsigned int upper = mask_if(laneid() & bit);
+    unsigned int upper = all_bits_if(laneid() & bit);
     return op(select_bits(upper, other, mine), select_bits(upper, mine, other));
 }
 
@@ -415,7 +415,7 @@ template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T reduce_tiles(T (&v)
     int lane = laneid(), left = Tiles;
 #pragma unroll
     for (int bit = 1; bit < Tiles; bit *= 2) {
-        unsigned int upper = mask_if(lane & bit);
+        unsigned int upper = all_bits_if(lane & bit);
         left /= 2;
 #pragma unroll
         for (int k = 0; k < Tiles / 2; ++k)
@@ -438,7 +438,7 @@ template <int Tiles, class T, class Op> NUMBALITE_FUNCTION T reduce_tiles(T (&v)
 
 /* Reduces `Tiles` complete tiles; i is the index of the lane's first element in the first tile. */
 template <int Tiles, class T, class Source, class Op>
-NUMBALITE_FUNCTION T reduce_group(const Source &source, int64 i, Op op) {
+NUMBALITE_FUNCTION T reduce_tile_group(const Source &source, int64 i, Op op) {
     typename Source::piece raw[Tiles];
     T v[Tiles];
 #pragma unroll
@@ -498,10 +498,10 @@ NUMBALITE_FUNCTION maybe<T> reduce_range(const Source &source, int64 begin, int6
             if constexpr (count > 4) {
                 reduce_groups<few>(source, at, end, total, op);
             } else if (at + many * tile <= end) {
-                append(total, reduce_group<many, T>(source, at + lane, op), op);
+                append(total, reduce_tile_group<many, T>(source, at + lane, op), op);
                 at += many * tile;
             } else {
-                append(total, reduce_group<few, T>(source, at + lane, op), op);
+                append(total, reduce_tile_group<few, T>(source, at + lane, op), op);
                 at += few * tile;
             }
             continue;
@@ -526,7 +526,7 @@ NUMBALITE_FUNCTION maybe<T> reduce_range(const Source &source, int64 begin, int6
 /* Reduces the last units of a thread: at most `Most` units, `step` elements apart, from index i on.
  * All loads are issued before the first value is used. */
 template <int Most, class T, class Source, class Op>
-NUMBALITE_FUNCTION void reduce_last(const Source &source, int64 i, int64 step, int64 last,
+NUMBALITE_FUNCTION void reduce_last_units(const Source &source, int64 i, int64 step, int64 last,
                                   maybe<T> &total, Op op) {
     typename Source::piece raw[Most];
 #pragma unroll
@@ -546,12 +546,12 @@ template <> struct is_word<void> { static constexpr bool value = false; };
 
 /* Adds the elements of several units in one step. */
 template <class T, class Source, int N, class Op>
-NUMBALITE_FUNCTION void append_pieces(maybe<T> &total, const typename Source::piece (&raw)[N],
+NUMBALITE_FUNCTION void add_units_to_total(maybe<T> &total, const typename Source::piece (&raw)[N],
                                       int64 i, Op op) {
     typename Source::element items[N * Source::count];
     static_assert(sizeof items == sizeof raw, "");
     memcpy(items, raw, sizeof items);
-    append_chunk(total.value, total.has, items, i, op);
+    add_chunk_to_total(total.value, total.has, items, i, op);
     total.has = true;
 }
 
@@ -588,7 +588,7 @@ NUMBALITE_FUNCTION maybe<T> reduce_interleaved(const Source &source, int64 begin
         for (int k = 0; k < ahead; ++k)
             raw[k] = source.fetch(i + k * step);
         if constexpr (together) {
-            append_pieces<T, Source>(total, raw, i, op);
+            add_units_to_total<T, Source>(total, raw, i, op);
             continue;
         }
 #pragma unroll
@@ -602,9 +602,9 @@ NUMBALITE_FUNCTION maybe<T> reduce_interleaved(const Source &source, int64 begin
         append(total, v[0], op);
     }
     if (at + ahead / 2 * step < last)
-        reduce_last<ahead>(source, at + thread * count, step, last, total, op);
+        reduce_last_units<ahead>(source, at + thread * count, step, last, total, op);
     else if (at < last)
-        reduce_last<ahead / 2>(source, at + thread * count, step, last, total, op);
+        reduce_last_units<ahead / 2>(source, at + thread * count, step, last, total, op);
     for (int64 k = last + thread; k < end; k += Threads)
         append(total, source.at(k, op), op);
     return total;
@@ -664,7 +664,7 @@ NUMBALITE_FUNCTION maybe<T> reduce_by_block(const Source &source, int64 begin, i
  * total. `totals` is in shared memory, indexed by thread. All threads of the block must call this
  * function. */
 template <class T, class Op>
-NUMBALITE_FUNCTION void combine_rows(T *totals, T &total, int row, int left, int apart, Op op) {
+NUMBALITE_FUNCTION void combine_row_totals(T *totals, T &total, int row, int left, int apart, Op op) {
     /* each iteration combines groups of this many rows, until one row remains */
     constexpr int fewer = 8;
     while (left > 1) {
@@ -714,7 +714,7 @@ NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where
  * are combined as a tree, and several such groups are combined before they are added to the total,
  * so that a sum of many numbers is as accurate as a sum of few numbers. */
 template <class S, bool Masked, class T, class Op>
-NUMBALITE_FUNCTION void reduce_run(maybe<T> &total, const char *x, int64 step, const char *where,
+NUMBALITE_FUNCTION void reduce_strided(maybe<T> &total, const char *x, int64 step, const char *where,
                                  int64 where_step, int64 first, int64 count, Op op) {
     int64 i = 0;
     if (Masked) {
@@ -732,7 +732,7 @@ NUMBALITE_FUNCTION void reduce_run(maybe<T> &total, const char *x, int64 step, c
 #pragma unroll
                 for (int k = 0; k < ahead; ++k)
                     items[k] = *(const S *)(x + (i + k) * step);
-                append_chunk(group.value, group.has, items, first + i, op);
+                add_chunk_to_total(group.value, group.has, items, first + i, op);
                 group.has = true;
                 continue;
             }
@@ -765,13 +765,13 @@ NUMBALITE_FUNCTION void serial(const plan &p, const void *input, const void *whe
     if (p.reduced > 0) {
         const dimension &inner = p.dims[p.kept + p.reduced - 1];
         for (int64 i = at.begin; i < at.end;) {
-            offsets from = offsets_of(p, i);
+            offsets from = element_offsets(p, i);
             int64 run = at.end - i;
             if (p.reduced > 1) {
                 int64 left = inner.length - (i - quotient(i, inner.length) * inner.length);
                 run = run < left ? run : left;
             }
-            reduce_run<S, Masked>(total, (const char *)input + at.input + from.input, inner.input,
+            reduce_strided<S, Masked>(total, (const char *)input + at.input + from.input, inner.input,
                                 (const char *)where + at.where + from.where, inner.where, i, run,
                                 op);
             i += run;

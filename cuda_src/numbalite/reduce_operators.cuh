@@ -24,7 +24,8 @@ template <class R> NUMBALITE_FUNCTION bool is_nan(const complex<R> &x) {
  * Sums of W are computed in an accumulator. If the device computes in a type of twice the precision
  * as fast as it reads memory, the accumulator has this type. Otherwise the accumulator consists of
  * two numbers, where the second contains the rounding errors of the first (Knuth's two-sum, 1969).
- * Then a sum of any length is as accurate as one rounding, unless nearly all terms cancel. */
+ * With such accumulators, a sum of any length is as accurate as one rounding, unless nearly all
+ * terms cancel. */
 
 template <class W> struct two_part {
     W high, low;
@@ -90,25 +91,25 @@ template <class A> NUMBALITE_FUNCTION A number_in(const A &a) { return a; }
 template <class W> NUMBALITE_FUNCTION W number_in(const two_part<W> &a) { return joined(a.high, a.low); }
 
 /* Computes a / b, accurate to a few units in the last place; b is a number of elements. */
-NUMBALITE_FUNCTION float quick_quotient(float a, float b) {
+NUMBALITE_FUNCTION float fast_quotient(float a, float b) {
     return __fdividef(a, b);
 }
-NUMBALITE_FUNCTION double quick_quotient(double a, double b) {
+NUMBALITE_FUNCTION double fast_quotient(double a, double b) {
     double inverse = (double)__fdividef(1.0f, (float)b);
     inverse = inverse * (2 - b * inverse); /* Newton's method: 23 correct bits, then 46, then all */
     inverse = inverse * (2 - b * inverse);
     return a * inverse;
 }
 
-/* These functions compute quotients and square roots with a single rounding. A division is slower
- * than a multiplication by an inverse, so quick_quotient estimates the quotient, and the remainder
- * corrects its error. */
+/* The functions below compute quotients and square roots with a single rounding. A division is
+ * slower than a multiplication by an inverse, so fast_quotient estimates the quotient, and the
+ * remainder corrects its error. */
 template <class R> NUMBALITE_FUNCTION R quotient_of(const R &high, const R &low, const R &divisor) {
     if (!(divisor > R(0)))
         return high / divisor;
-    const R quotient = quick_quotient(high, divisor);
+    const R quotient = fast_quotient(high, divisor);
     const R rest = ::fma(-quotient, divisor, high) + low;
-    return joined(quotient, quick_quotient(rest, divisor));
+    return joined(quotient, fast_quotient(rest, divisor));
 }
 template <class R>
 NUMBALITE_FUNCTION complex<R> quotient_of(const complex<R> &high, const complex<R> &low, const R &divisor) {
@@ -121,9 +122,9 @@ template <class A> NUMBALITE_FUNCTION A quotient_in(const A &a, double divisor) 
 template <class W> NUMBALITE_FUNCTION W quotient_in(const two_part<W> &a, double divisor) {
     return quotient_of(a.high, a.low, nl_convert<real_of<W>>(divisor));
 }
-template <class A> NUMBALITE_FUNCTION A root_in(const A &a) { return ::sqrt(a); }
-NUMBALITE_FUNCTION double root_in(const int64 &a) { return ::sqrt((double)a); }
-template <class R> NUMBALITE_FUNCTION R root_in(const two_part<R> &a) {
+template <class A> NUMBALITE_FUNCTION A square_root(const A &a) { return ::sqrt(a); }
+NUMBALITE_FUNCTION double square_root(const int64 &a) { return ::sqrt((double)a); }
+template <class R> NUMBALITE_FUNCTION R square_root(const two_part<R> &a) {
     const R root = ::sqrt(joined(a.high, a.low));
     const R rest = ::fma(-root, root, a.high) + a.low;
     return root > R(0) ? joined(root, rest / (root + root)) : root;
@@ -331,9 +332,9 @@ struct variance_of : operation_on<variance_of<W, IsRoot>, moments<W>> {
     }
     NUMBALITE_FUNCTION value operator()(const value &a, const value &b) const {
         const real count = a.count + b.count;
-        const real part = quick_quotient(b.count, count);
+        const real part = fast_quotient(b.count, count);
         return both_of(a, b,
-                       ::fma(::fma(-part, count, b.count), quick_quotient(real(1), count), part));
+                       ::fma(::fma(-part, count, b.count), fast_quotient(real(1), count), part));
     }
     NUMBALITE_FUNCTION value even(const value &a, const value &b) const {
         return both_of(a, b, real(0.5));
@@ -511,7 +512,7 @@ struct integer_variance : operation_on<integer_variance<IsRoot>, integer_moments
             const double lost = ::fma((double)count, divisor, -by);
             const double made = quotient_of(
                 distance.high,
-                distance.low - (by > 0 ? quick_quotient(distance.high, by) * lost : 0), by);
+                distance.low - (by > 0 ? fast_quotient(distance.high, by) * lost : 0), by);
             return nl_convert<O>(IsRoot ? ::sqrt(made) : made);
         }
     }
@@ -597,7 +598,7 @@ template <class A, class R> NUMBALITE_FUNCTION A exact_square(const complex<R> &
 
 template <class W, class A> struct squared {
     static NUMBALITE_FUNCTION A of(const W &x) { return exact_square<A>(x); }
-    static NUMBALITE_FUNCTION auto end(const A &total) -> decltype(root_in(total)) { return root_in(total); }
+    static NUMBALITE_FUNCTION auto end(const A &total) -> decltype(square_root(total)) { return square_root(total); }
 };
 template <class W, class A> using norm_of = sum_of_each<W, A, squared<W, A>>;
 

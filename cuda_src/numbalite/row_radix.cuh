@@ -35,7 +35,7 @@ template <int Items> struct row_places<false, Items> {
  * whether all `n` keys have the same digit. The `absent` positions past the row's end are counted
  * with the digit 255. */
 template <int Warps>
-NUMBALITE_FUNCTION bool positions_of_digits(unsigned *counts, unsigned *sums, unsigned n,
+NUMBALITE_FUNCTION bool compute_digit_positions(unsigned *counts, unsigned *sums, unsigned n,
                                             unsigned absent) {
     unsigned digit = threadIdx.x, sum = 0;
     if (digit < DIGITS)
@@ -99,10 +99,10 @@ __global__ void __launch_bounds__(Threads, Blocks)
 #pragma unroll
         for (int i = 0; i < Items; ++i) {
             unsigned digit = digit_of(i);
-            at[i] = take_place(counts_of_warp + digit, same_digit(digit), lane);
+            at[i] = take_output_position(counts_of_warp + digit, find_lanes_with_digit(digit), lane);
         }
         __syncthreads();
-        if (positions_of_digits<WARPS>(counts, sums, n, TILE - n))
+        if (compute_digit_positions<WARPS>(counts, sums, n, TILE - n))
             continue;
 #pragma unroll
         for (int i = 0; i < Items; ++i)

@@ -128,7 +128,7 @@ template <int V, int K> struct pieces {
     NUMBALITE_FUNCTION int64 operator[](int k) const { return begin + k * 32 * V; }
 };
 
-template <class S, int V> struct __align__(alignment_in(V * (int)sizeof(S))) run {
+template <class S, int V> struct __align__(alignment_of_size(V * (int)sizeof(S))) run {
     S item[V];
 };
 template <class S> struct run<S, 1> { S item[1]; };
@@ -139,7 +139,7 @@ template <class S> NUMBALITE_FUNCTION bool are_packed(const char *x, int64 step)
 }
 
 template <class S, class T, int V, int K>
-NUMBALITE_FUNCTION void read_pieces(T (&v)[K][V], const char *x, int64 step, int64 end,
+NUMBALITE_FUNCTION void read_units(T (&v)[K][V], const char *x, int64 step, int64 end,
                                     const pieces<V, K> &at) {
     if (at[K - 1] + V <= end && (V == 1 || are_packed<S>(x, step))) {
         run<S, V> raw[K];
@@ -180,7 +180,7 @@ template <class T, class Op> NUMBALITE_FUNCTION T scan_lanes(T value, Op op) {
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
         T both = op(shfl_up_sync(ALL, value, step), value);
-        value = select_bits(mask_if(lane >= step), both, value);
+        value = select_bits(all_bits_if(lane >= step), both, value);
     }
     return value;
 }
@@ -188,11 +188,11 @@ template <class T, class Op> NUMBALITE_FUNCTION T scan_lanes(T value, Op op) {
 /* Scans the totals of the thread's K units across the warp: `left` receives the prefix of each unit
  * in its run (undefined in lane 0), and `of_run` the total of the warp's runs so far. */
 template <class T, int K, class Op>
-NUMBALITE_FUNCTION void scan_runs(T (&sum)[K], T (&left)[K], T (&of_run)[K], Op op) {
+NUMBALITE_FUNCTION void scan_unit_totals(T (&sum)[K], T (&left)[K], T (&of_run)[K], Op op) {
     int lane = laneid();
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
-        unsigned int follows = mask_if(lane >= step);
+        unsigned int follows = all_bits_if(lane >= step);
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             T both = op(shfl_up_sync(ALL, sum[k], step), sum[k]);
@@ -212,7 +212,7 @@ NUMBALITE_FUNCTION void scan_runs(T (&sum)[K], T (&left)[K], T (&of_run)[K], Op 
  * unit, and `prefix` is combined before it. `wide` is set if the results are contiguous and begin
  * at a multiple of 16 bytes. */
 template <class O, bool Exclusive, class T, int V, class Op>
-NUMBALITE_FUNCTION void store_piece(const maybe<T> &prefix, const T (&v)[V], char *y, int64 step, int64 i,
+NUMBALITE_FUNCTION void store_unit(const maybe<T> &prefix, const T (&v)[V], char *y, int64 step, int64 i,
                                     int64 length, bool wide, Op op) {
     O items[V];
 #pragma unroll
@@ -234,7 +234,7 @@ NUMBALITE_FUNCTION void store_piece(const maybe<T> &prefix, const T (&v)[V], cha
 
 /* Scans each of a thread's units; on return, `sum` contains the total of each unit. */
 template <class T, int V, int K, class Op>
-NUMBALITE_FUNCTION void scan_pieces(T (&v)[K][V], T (&sum)[K], Op op) {
+NUMBALITE_FUNCTION void scan_units(T (&v)[K][V], T (&sum)[K], Op op) {
 #pragma unroll
     for (int k = 0; k < K; ++k) {
 #pragma unroll
@@ -259,8 +259,8 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
 
     T v[K][V], left[K], sum[K], of_run[K];
     load(v, mine);
-    scan_pieces(v, sum, op);
-    scan_runs(sum, left, of_run, op);
+    scan_units(v, sum, op);
+    scan_unit_totals(sum, left, of_run, op);
     if (lane == 0)
         of_warps[warp] = of_run[K - 1];
     __syncthreads();
@@ -271,7 +271,7 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
         if (p.parts > 1) {
             T own = shfl_sync(ALL, sums, warps - 1);
             nl_status *first = (nl_status *)memory + 1;
-            int64 each = statuses_of_line(p.parts);
+            int64 each = row_status_count(p.parts);
             tile_states<T> all = {first, p.results * each};
             append(m, before_tile(all, line * each, tile, p.parts, own, op), op);
         }
@@ -289,7 +289,7 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
         for (int k = 0; k < K; ++k) {
             T before = k > 0 ? op(base.value, of_run[k > 0 ? k - 1 : 0]) : base.value;
             T both = op(before, left[k]);
-            maybe<T> prefix = {select_bits(mask_if(lane > 0), both, before), true};
+            maybe<T> prefix = {select_bits(all_bits_if(lane > 0), both, before), true};
             store(prefix, v[k], mine[k]);
         }
         return;
@@ -312,7 +312,7 @@ NUMBALITE_FUNCTION void scan_tile(const plan &p, int64 line, int64 tile, void *m
  * required. */
 template <class S, class T, class O, int V, int K, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, void *memory, Op op) {
-    int64 number = p.parts > 1 ? next_ticket((nl_status *)memory) : blockIdx.x;
+    int64 number = p.parts > 1 ? take_ticket((nl_status *)memory) : blockIdx.x;
     int64 tile = quotient(number, p.results), line = number - tile * p.results;
     place at = place_of(p, line, 0, nullptr);
     const dimension &axis = p.dims[p.kept];
@@ -323,10 +323,10 @@ NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, 
     begin_with(p, start, op);
 
     auto load = [&](T(&v)[K][V], const pieces<V, K> &mine) {
-        read_pieces<S>(v, x, axis.input, p.length, mine);
+        read_units<S>(v, x, axis.input, p.length, mine);
     };
     auto store = [&](const maybe<T> &prefix, const T(&v)[V], int64 i) {
-        store_piece<O, Exclusive>(prefix, v, y, axis.output, i, p.length, wide, op);
+        store_unit<O, Exclusive>(prefix, v, y, axis.output, i, p.length, wide, op);
     };
     scan_tile<T, V, K>(p, line, tile, memory, start, load, store, op);
 }
@@ -334,7 +334,7 @@ NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, 
 /* Constants that must match core/scanplan.c: rows of a tile per thread, and statuses of a
  * column. */
 enum { COLUMN_ROWS = 8 };
-NUMBALITE_FUNCTION int64 statuses_of_column(int64 tiles) { return tiles + (tiles + TEAM - 1) / TEAM; }
+NUMBALITE_FUNCTION int64 column_status_count(int64 tiles) { return tiles + (tiles + TEAM - 1) / TEAM; }
 
 /* Scans tiles of 32 columns, one column for each lane; each warp of a block scans some rows of the
  * tile. A group has as many tiles as a block has warps; the last tile of a group publishes the
@@ -346,7 +346,7 @@ NUMBALITE_FUNCTION void scan_columns(const plan &p, const void *input, void *out
     /* the last row of `of_tiles` contains the total of the earlier groups */
     __shared__ T of_warps[TEAM][32], of_tiles[TEAM][32];
     const int warp = (int)threadIdx.x / 32, lane = laneid();
-    const int64 across = (p.results + 31) / 32, number = next_ticket((nl_status *)memory);
+    const int64 across = (p.results + 31) / 32, number = take_ticket((nl_status *)memory);
     const int64 tile = quotient(number, across), first = (number - tile * across) * 32;
     const int count = (int)(p.results - first < 32 ? p.results - first : 32);
     const int64 line = first + (lane < count ? lane : 0), begin = tile * p.chunk + warp * COLUMN_ROWS;
@@ -354,7 +354,7 @@ NUMBALITE_FUNCTION void scan_columns(const plan &p, const void *input, void *out
     const dimension &axis = p.dims[p.kept];
     const char *x = (const char *)input + at.input + begin * axis.input;
     char *y = (char *)out + at.output + begin * axis.output;
-    const tile_states<T> all = {(nl_status *)memory + 1, p.results * statuses_of_column(p.parts)};
+    const tile_states<T> all = {(nl_status *)memory + 1, p.results * column_status_count(p.parts)};
 
     S items[COLUMN_ROWS];
 #pragma unroll
@@ -431,19 +431,19 @@ NUMBALITE_FUNCTION void scan_warps(const plan &p, const void *input, void *out, 
     for (int64 first = 0; first < p.length; first += turn) {
         const pieces<V, K> mine(first - warp * turn);
         T v[K][V], left[K], sum[K], of_run[K];
-        read_pieces<S>(v, x, axis.input, p.length, mine);
-        scan_pieces(v, sum, op);
-        scan_runs(sum, left, of_run, op);
+        read_units<S>(v, x, axis.input, p.length, mine);
+        scan_units(v, sum, op);
+        scan_unit_totals(sum, left, of_run, op);
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             maybe<T> before = start, prefix = {left[k], lane > 0};
             if (k > 0)
                 append(before, of_run[k > 0 ? k - 1 : 0], op);
             if (before.has) { /* all lanes take the same branch */
-                prefix.value = select_bits(mask_if(lane > 0), op(before.value, left[k]), before.value);
+                prefix.value = select_bits(all_bits_if(lane > 0), op(before.value, left[k]), before.value);
                 prefix.has = true;
             }
-            store_piece<O, Exclusive>(prefix, v[k], y, axis.output, mine[k], p.length, wide, op);
+            store_unit<O, Exclusive>(prefix, v[k], y, axis.output, mine[k], p.length, wide, op);
         }
         append(start, of_run[K - 1], op);
     }

@@ -30,7 +30,7 @@ template <class A> NUMBALITE_FUNCTION A *element(const plan &p, void *a, int64 i
 template <class B> NUMBALITE_FUNCTION const B *operand_of(const plan &p, const void *b, int64 j) {
     if (p.has_initial)
         return (const B *)p.initial;
-    return (const B *)((const char *)b + (p.reduced ? offsets_of(p, j).input : 0));
+    return (const B *)((const char *)b + (p.reduced ? element_offsets(p, j).input : 0));
 }
 
 /* `places` contains the sorted indices, `order` their original positions. */
@@ -47,7 +47,7 @@ NUMBALITE_FUNCTION void at_in_order(const plan &p, void *a, const void *b, const
     *target = value;
 }
 
-/* These classes update an element by any function, or by an addition. */
+/* Classes that update an element, by any function or by an addition. */
 struct any_update {
     template <class A, class T, class B, class Apply>
     static NUMBALITE_FUNCTION void at(A *target, const B *operand, Apply apply) {

@@ -26,7 +26,7 @@ template <class K> struct sorted_array {
  * equal to it. I is an unsigned type that can represent n; with 32-bit types, the search needs half
  * the instructions. */
 template <class K, class Keys, class I>
-NUMBALITE_FUNCTION I bound_of(const Keys &keys, I n, const typename K::key &wanted, bool right) {
+NUMBALITE_FUNCTION I search_bound(const Keys &keys, I n, const typename K::key &wanted, bool right) {
     I begin = 0, end = n;
     while (begin < end) {
         const I middle = begin + (end - begin) / 2;
@@ -42,7 +42,7 @@ NUMBALITE_FUNCTION I bound_of(const Keys &keys, I n, const typename K::key &want
 /* Copies up to TABLE keys to shared memory, which is faster to read and contains already converted
  * keys. */
 template <class K>
-NUMBALITE_FUNCTION void fill_table(typename K::key *table, const sorted_array<K> &array, uint64 n) {
+NUMBALITE_FUNCTION void fill_search_table(typename K::key *table, const sorted_array<K> &array, uint64 n) {
     if (n > TABLE)
         return;
     for (unsigned i = threadIdx.x; i < n; i += blockDim.x)
@@ -50,15 +50,15 @@ NUMBALITE_FUNCTION void fill_table(typename K::key *table, const sorted_array<K>
     __syncthreads();
 }
 
-/* Calls bound_of on the copy in shared memory if the array fits in it. */
+/* Calls search_bound on the copy in shared memory if the array fits in it. */
 template <class K>
-NUMBALITE_FUNCTION uint64 bound_in(const typename K::key *table, const sorted_array<K> &array,
+NUMBALITE_FUNCTION uint64 search_bound_staged(const typename K::key *table, const sorted_array<K> &array,
                                    uint64 n, const typename K::key &wanted, bool right) {
     if (n <= TABLE)
-        return bound_of<K>(table, (unsigned int)n, wanted, right);
+        return search_bound<K>(table, (unsigned int)n, wanted, right);
     if (n < 1ull << 31)
-        return bound_of<K>(array, (unsigned int)n, wanted, right);
-    return bound_of<K>(array, n, wanted, right);
+        return search_bound<K>(array, (unsigned int)n, wanted, right);
+    return search_bound<K>(array, n, wanted, right);
 }
 
 } // namespace nl_sort
@@ -75,11 +75,11 @@ __global__ void __launch_bounds__(256)
     typedef typename K::item item;
     __shared__ typename K::key table[TABLE];
     const sorted_array<K> array = {(const item *)sorted, sorter, flip};
-    fill_table<K>(table, array, n);
+    fill_search_table<K>(table, array, n);
     uint64 step = (uint64)gridDim.x * blockDim.x;
     for (uint64 j = (uint64)blockIdx.x * blockDim.x + threadIdx.x; j < m; j += step) {
         const typename K::key wanted = ordered<K>(((const item *)values)[j], flip);
-        found[j] = (long long)bound_in<K>(table, array, n, wanted, right);
+        found[j] = (long long)search_bound_staged<K>(table, array, n, wanted, right);
     }
 }
 
@@ -94,11 +94,11 @@ __global__ void __launch_bounds__(256)
     typedef typename K::item item;
     __shared__ typename K::key table[TABLE];
     const sorted_array<K> array = {(const item *)sorted, nullptr, flip};
-    fill_table<K>(table, array, n);
+    fill_search_table<K>(table, array, n);
     uint64 step = (uint64)gridDim.x * blockDim.x;
     for (uint64 j = (uint64)blockIdx.x * blockDim.x + threadIdx.x; j < m; j += step) {
         const typename K::key wanted = ordered<K>(((const item *)values)[j], flip);
-        const uint64 at = bound_in<K>(table, array, n, wanted, false);
+        const uint64 at = search_bound_staged<K>(table, array, n, wanted, false);
         const bool there = at < n && !K::less(wanted, n <= TABLE ? table[at] : array[at]);
         found[j] = there != (inverts != 0);
     }

@@ -30,11 +30,11 @@ struct add_counts {
 
 /* Returns the number of selected elements in earlier tiles, for all lanes of a warp; the last tile
  * stores the total in *count. */
-NUMBALITE_FUNCTION int64 chosen_before(const plan &p, void *memory, int64 tile, int64 own,
+NUMBALITE_FUNCTION int64 count_selected_before(const plan &p, void *memory, int64 tile, int64 own,
                                        int64 *count) {
     int64 before = 0;
     if (p.parts > 1) {
-        tile_states<int64> all = {(nl_status *)memory + 1, statuses_of_line(p.parts)};
+        tile_states<int64> all = {(nl_status *)memory + 1, row_status_count(p.parts)};
         maybe<int64> m = before_tile(all, 0, tile, p.parts, own, add_counts());
         before = m.has ? m.value : 0;
     }
@@ -48,7 +48,7 @@ NUMBALITE_FUNCTION offsets element_of(const plan &p, int64 i) {
         offsets at = {i * p.dims[p.kept].input, i * p.dims[p.kept].where};
         return at;
     }
-    return offsets_of(p, i);
+    return element_offsets(p, i);
 }
 
 NUMBALITE_FUNCTION int64 remainder(int64 i, int64 of) {
@@ -56,7 +56,7 @@ NUMBALITE_FUNCTION int64 remainder(int64 i, int64 of) {
 }
 
 /* Writes the indices of element i to the output. */
-NUMBALITE_FUNCTION void put_place(const plan &p, int64 i, char *to) {
+NUMBALITE_FUNCTION void write_indices(const plan &p, int64 i, char *to) {
     const dimension *dims = p.dims + p.kept;
 #pragma unroll 1
     for (int d = p.reduced - 1; d >= 0; --d) {
@@ -72,7 +72,7 @@ NUMBALITE_FUNCTION void select(const plan &p, const void *input, const void *whe
     __shared__ int of_warps[32];
     __shared__ int64 before;
     constexpr bool moves = What == VALUES || What == HALVES;
-    int64 tile = What != COVER && p.parts > 1 ? next_ticket((nl_status *)memory) : blockIdx.x;
+    int64 tile = What != COVER && p.parts > 1 ? take_ticket((nl_status *)memory) : blockIdx.x;
     int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
     int64 first = tile * p.chunk + (int64)warp * K * 32 + lane;
     S item[K];
@@ -111,7 +111,7 @@ NUMBALITE_FUNCTION void select(const plan &p, const void *input, const void *whe
             int64 sum = 0;
             for (int w = 0; w < warps; ++w)
                 sum += of_warps[w];
-            int64 found = chosen_before(p, memory, tile, sum, count);
+            int64 found = count_selected_before(p, memory, tile, sum, count);
             if (lane == 0)
                 before = found;
         }
@@ -134,7 +134,7 @@ NUMBALITE_FUNCTION void select(const plan &p, const void *input, const void *whe
         if (moves)
             *(S *)to = item[k];
         else if (What == INDICES)
-            put_place(p, i, to);
+            write_indices(p, i, to);
         else
             *(S *)((char *)input + element_of(p, i).input) =
                 ((const S *)out)[remainder(What == SPREAD ? at : i, result.length)];
@@ -142,7 +142,7 @@ NUMBALITE_FUNCTION void select(const plan &p, const void *input, const void *whe
 }
 
 /* Returns a word with the high bit set in each byte that is not 0 in `word`. */
-NUMBALITE_FUNCTION unsigned int nonzero_bytes(unsigned int word) {
+NUMBALITE_FUNCTION unsigned int mark_nonzero_bytes(unsigned int word) {
     return (((word & 0x7f7f7f7fu) + 0x7f7f7f7fu) | word) & 0x80808080u;
 }
 
@@ -158,7 +158,7 @@ NUMBALITE_FUNCTION void load_mask(const unsigned char *mask, int left, unsigned 
     }
 #pragma unroll
     for (int q = 0; q < 4; ++q)
-        words[q] = nonzero_bytes(words[q]);
+        words[q] = mark_nonzero_bytes(words[q]);
 }
 
 /* Selects elements for VALUES, INDICES and SPREAD by a mask that is contiguous and aligned to 16
@@ -172,7 +172,7 @@ NUMBALITE_FUNCTION void select_packed(const plan &p, const void *input, const vo
     __shared__ unsigned short numbers[256 * K]; /* indices in the tile of the selected elements */
     __shared__ int of_warps[32];
     __shared__ int64 before;
-    const int64 tile = p.parts > 1 ? next_ticket((nl_status *)memory) : blockIdx.x, base = tile * p.chunk;
+    const int64 tile = p.parts > 1 ? take_ticket((nl_status *)memory) : blockIdx.x, base = tile * p.chunk;
     const int lane = laneid(), warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const int first = warp * 32 * K + lane * 16;
     const int left = (int)(p.length - base < p.chunk ? p.length - base : p.chunk);
@@ -211,7 +211,7 @@ NUMBALITE_FUNCTION void select_packed(const plan &p, const void *input, const vo
         sum += of_warps[w];
     }
     if (warp == 0) {
-        const int64 found = chosen_before(p, memory, tile, sum, count);
+        const int64 found = count_selected_before(p, memory, tile, sum, count);
         if (lane == 0)
             before = found;
     }
@@ -231,7 +231,7 @@ NUMBALITE_FUNCTION void select_packed(const plan &p, const void *input, const vo
         if (What == VALUES)
             *(S *)((char *)out + at * step) = *(const S *)((const char *)input + element_of(p, i).input);
         else if (What == INDICES)
-            put_place(p, i, (char *)out + at * step);
+            write_indices(p, i, (char *)out + at * step);
         else
             *(S *)((char *)input + element_of(p, i).input) =
                 ((const S *)out)[remainder(at, p.dims[0].length)];

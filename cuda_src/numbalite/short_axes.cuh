@@ -33,7 +33,7 @@ template <class S, int V> struct __align__(sizeof(S) * V < 16 ? sizeof(S) * V : 
 /* Adds the next Ahead elements of V neighbouring columns to their totals, in one step for each
  * column. */
 template <int Ahead, class S, int V, class T, class Op>
-NUMBALITE_FUNCTION void reduce_chunks(T (&total)[V], bool has,
+NUMBALITE_FUNCTION void add_chunks_to_totals(T (&total)[V], bool has,
                                     const once<neighbours<S, V>> (&raw)[Ahead], int64 first,
                                     Op op) {
     neighbours<S, V> next[Ahead];
@@ -46,14 +46,14 @@ NUMBALITE_FUNCTION void reduce_chunks(T (&total)[V], bool has,
 #pragma unroll
         for (int k = 0; k < Ahead; ++k)
             items[k] = next[k].item[v];
-        append_chunk(total[v], has, items, first, op);
+        add_chunk_to_total(total[v], has, items, first, op);
     }
 }
 
 /* Adds the next elements of V neighbouring columns to their totals: Ahead elements, or `count` if
  * All is false. All loads are issued before the first value is used. */
 template <bool All, int Ahead, class S, int V, class T, class Op>
-NUMBALITE_FUNCTION void reduce_next(T (&total)[V], bool has, const char *x, int64 step, int64 first,
+NUMBALITE_FUNCTION void add_next_elements(T (&total)[V], bool has, const char *x, int64 step, int64 first,
                                   int count, Op op) {
     typedef neighbours<S, V> wide;
     once<wide> raw[Ahead];
@@ -63,7 +63,7 @@ NUMBALITE_FUNCTION void reduce_next(T (&total)[V], bool has, const char *x, int6
             raw[k] = once<wide>::read((const wide *)(x + k * step));
     if constexpr (takes_chunks<Op>::value && !nl_detail::is_same_type<S, T>::value) {
         if (All || count == Ahead) {
-            reduce_chunks<Ahead, S, V>(total, has, raw, first, op);
+            add_chunks_to_totals<Ahead, S, V>(total, has, raw, first, op);
             return;
         }
     }
@@ -86,9 +86,9 @@ NUMBALITE_FUNCTION void reduce_columns(T (&total)[V], bool &has, const char *x, 
                                      int64 first, int64 count, Op op) {
     int64 i = 0;
     for (; i + Ahead <= count; i += Ahead, has = true)
-        reduce_next<true, Ahead, S, V>(total, has, x + i * step, step, first + i, Ahead, op);
+        add_next_elements<true, Ahead, S, V>(total, has, x + i * step, step, first + i, Ahead, op);
     if (i < count) {
-        reduce_next<false, Ahead, S, V>(total, has, x + i * step, step, first + i, (int)(count - i), op);
+        add_next_elements<false, Ahead, S, V>(total, has, x + i * step, step, first + i, (int)(count - i), op);
         has = true;
     }
 }
@@ -141,7 +141,7 @@ NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op 
             int64 left = inner.length - (i - quotient(i, inner.length) * inner.length);
             run = run < left ? run : left;
         }
-        const char *from = (const char *)input + at.input + offsets_of(p, i).input;
+        const char *from = (const char *)input + at.input + element_offsets(p, i).input;
         reduce_columns<ahead, S, V>(total, has, from, inner.input, i, run, op);
         i += run;
     }
@@ -217,7 +217,7 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
             value[k] = source::reduce(raw[k], lane * source::count, op);
 #pragma unroll
         for (int left = several / 2, bit = 1; left > 0; left /= 2, bit *= 2) {
-            const unsigned int upper = mask_if(lane & bit);
+            const unsigned int upper = all_bits_if(lane & bit);
 #pragma unroll
             for (int k = 0; k < several / 2; ++k)
                 if (k < left) {
@@ -326,7 +326,7 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
         reduce_columns<Ahead, S, V>(total, has, x, step, 0, length, op);
     } else {
         for (int i = 0; i < length; i += Ahead)
-            reduce_next<false, Ahead, S, V>(total, i > 0, x + i * step, step, i, length - i, op);
+            add_next_elements<false, Ahead, S, V>(total, i > 0, x + i * step, step, i, length - i, op);
     }
     store_columns<O>(p, total, true, at, piece * V, 0, out, op);
 }
@@ -360,7 +360,7 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
             for (int k = 0; k < ahead; ++k)
                 raw[k] = once<wide>::read((const wide *)(x + (i + k * turn) * step));
             if constexpr (takes_chunks<Op>::value && !nl_detail::is_same_type<S, T>::value) {
-                reduce_chunks<ahead, S, V>(total.item, true, raw, i, op);
+                add_chunks_to_totals<ahead, S, V>(total.item, true, raw, i, op);
                 continue;
             }
 #pragma unroll
@@ -395,7 +395,7 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
             a.item[v] = op(a.item[v], b.item[v]);
         return a;
     };
-    combine_rows(totals, total, row, left, lanes, each);
+    combine_row_totals(totals, total, row, left, lanes, each);
     if (row > 0)
         return;
 #pragma unroll

@@ -18,7 +18,7 @@ namespace nl_sort {
 
 /* Converts an index to an index in shared memory, where a gap follows each 16 entries: without
  * gaps, threads whose entries are 8 apart would have bank conflicts. */
-NUMBALITE_FUNCTION unsigned with_gaps(unsigned i) {
+NUMBALITE_FUNCTION unsigned index_with_gaps(unsigned i) {
     return i + i / 16;
 }
 
@@ -47,7 +47,7 @@ template <class K> struct entries<K, false> {
     uint16 *places;
 
     NUMBALITE_FUNCTION entries(unsigned char *start, unsigned count)
-        : keys((typename K::key *)start), places((uint16 *)(keys + with_gaps(count))) {}
+        : keys((typename K::key *)start), places((uint16 *)(keys + index_with_gaps(count))) {}
     static NUMBALITE_FUNCTION entry make(const typename K::key &key, unsigned place) {
         entry e = {key, place};
         return e;
@@ -84,13 +84,13 @@ template <class K, int LOG> struct network {
         unsigned first = index(low);
 #pragma unroll
         for (int e = 0; e < EACH; ++e)
-            mine[e] = all.get(with_gaps(first + (e << low)));
+            mine[e] = all.get(index_with_gaps(first + (e << low)));
     }
     NUMBALITE_FUNCTION void store(unsigned low) const {
         unsigned first = index(low);
 #pragma unroll
         for (int e = 0; e < EACH; ++e)
-            all.set(with_gaps(first + (e << low)), mine[e]);
+            all.set(index_with_gaps(first + (e << low)), mine[e]);
     }
     /* Compares and swaps the entries that differ in bit `low` + Bit; runs of `run` entries are
      * ascending and descending alternately. */

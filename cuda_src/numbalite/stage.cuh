@@ -29,14 +29,14 @@ template <class Word> NUMBALITE_FUNCTION void stage_word(Word *shared, const Wor
 }
 
 /* Waits for the calling thread's asynchronous copies. */
-NUMBALITE_FUNCTION void await_words() {
+NUMBALITE_FUNCTION void wait_for_thread_copies() {
 #if !defined(NUMBALITE_SIM) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" : : : "memory");
 #endif
 }
 /* Waits for the asynchronous copies of a warp; all lanes must call this function. */
-NUMBALITE_FUNCTION void await_stage() {
-    await_words();
+NUMBALITE_FUNCTION void wait_for_warp_copies() {
+    wait_for_thread_copies();
     __syncwarp();
 }
 
@@ -50,7 +50,7 @@ template <bool Loads, class Word> NUMBALITE_FUNCTION void move_word(Word *global
 /* Copies bytes `begin` to `end` - 1, relative to two addresses that are multiples of 16 bytes, by
  * `Threads` threads: by 16-byte units, and by words at the ends. */
 template <bool Loads, class Word, int Threads>
-NUMBALITE_FUNCTION void move_bytes(char *global, char *shared, unsigned begin, unsigned end,
+NUMBALITE_FUNCTION void copy_to_stage(char *global, char *shared, unsigned begin, unsigned end,
                                    unsigned thread) {
     typedef typename word_of<16>::type piece;
     /* the first half of the threads copies the words before the first 16-byte unit, the other

@@ -19,7 +19,7 @@ constexpr int STAGED_BYTES = 24 << 10;
 
 /* Reduces every `turn`-th element of a column of `rows` elements, from index i on. */
 template <class S, class T, class Op>
-NUMBALITE_FUNCTION T reduce_staged(const S *column, int i, int turn, int rows, int columns, Op op) {
+NUMBALITE_FUNCTION T reduce_staged_column(const S *column, int i, int turn, int rows, int columns, Op op) {
     T total = op.from(column[i * columns], i);
 #pragma unroll 4
     for (i += turn; i < rows; i += turn)
@@ -28,7 +28,7 @@ NUMBALITE_FUNCTION T reduce_staged(const S *column, int i, int turn, int rows, i
 }
 
 template <class T, class O, class Op>
-NUMBALITE_FUNCTION void store_staged(const plan &p, const T &total, int64 result, void *out, Op op) {
+NUMBALITE_FUNCTION void store_staged_result(const plan &p, const T &total, int64 result, void *out, Op op) {
     maybe<T> all = {total, true};
     if (p.is_last)
         begin_with(p, all, op);
@@ -54,9 +54,9 @@ NUMBALITE_FUNCTION void staged_columns(const plan &p, const void *input, void *o
 
     char *from = (char *)input + first * rows * (int64)sizeof(S);
     const unsigned ahead = (unsigned)((size_t)from & 15);
-    nl_detail::move_bytes<true, word, threads>(from - ahead, (char *)memory, ahead, ahead + bytes,
+    nl_detail::copy_to_stage<true, word, threads>(from - ahead, (char *)memory, ahead, ahead + bytes,
                                                threadIdx.x);
-    nl_detail::await_words();
+    nl_detail::wait_for_thread_copies();
     __syncthreads();
     const S *x = (const S *)((const char *)memory + ahead);
 
@@ -64,8 +64,8 @@ NUMBALITE_FUNCTION void staged_columns(const plan &p, const void *input, void *o
     if (several <= 1) {
         for (int r = thread; r < results; r += threads) {
             const S *column = x + r / columns * group + r % columns;
-            const T total = reduce_staged<S, T>(column, 0, 1, rows, columns, op);
-            store_staged<T, O>(p, total, first + r, out, op);
+            const T total = reduce_staged_column<S, T>(column, 0, 1, rows, columns, op);
+            store_staged_result<T, O>(p, total, first + r, out, op);
         }
         return;
     }
@@ -74,13 +74,13 @@ NUMBALITE_FUNCTION void staged_columns(const plan &p, const void *input, void *o
     T total = T();
     bool inside = g * columns < results;
     if (inside) {
-        total = reduce_staged<S, T>(x + g * group + column, row, turn, rows, columns, op);
+        total = reduce_staged_column<S, T>(x + g * group + column, row, turn, rows, columns, op);
         totals[thread] = total;
     }
     __syncthreads();
-    combine_rows(totals, total, inside ? row : turn, turn, columns, op);
+    combine_row_totals(totals, total, inside ? row : turn, turn, columns, op);
     if (inside && row == 0)
-        store_staged<T, O>(p, total, first + g * columns + column, out, op);
+        store_staged_result<T, O>(p, total, first + g * columns + column, out, op);
 }
 
 } // namespace nl_reduce

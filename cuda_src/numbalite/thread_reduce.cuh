@@ -1,5 +1,5 @@
-/* thread_reduce: NumPy's reductions over all elements of an array, by each calling thread
- * alone.
+/* thread_reduce: defines NumPy's reductions over all elements of an array, which
+ * each calling thread computes alone.
  *
  *     `np_sum<R>(a)`, `np_prod<R>(a)`, `np_nansum<R>(a)`, `np_nanprod<R>(a)`: compute in R.
  *     `np_mean<R>(a)`, `np_var<R>(a)`, `np_std<R>(a)`, `np_nanmean<R>(a)`, `np_nanvar<R>(a)`,

@@ -4,8 +4,8 @@
  * vector_access.cuh define the other parts: conversions between an operand's type in memory and the
  * loop's type, operands that are values instead of arrays, and masks.
  *
- * Each thread computes a group of E elements (a piece). It reads all operands of an element before
- * it writes the outputs, so an output may be an input. */
+ * Each thread computes a group of E elements (a piece). The thread reads all operands of an element
+ * before it writes the outputs, so an output may be an input. */
 #ifndef NUMBALITE_UFUNC_CUH
 #define NUMBALITE_UFUNC_CUH
 
@@ -66,7 +66,7 @@ struct lane<in<Stored, Type>, P, E> : idle<P, E> {
                     read<P::is_careful, T>(p.template where<I, Whole>(at, first + j, sizeof(T))));
     }
     static NUMBALITE_FUNCTION Type converted(const T &x) {
-        return from_memory<Stored, Type>(x);
+        return convert_from_memory<Stored, Type>(x);
     }
 };
 

@@ -26,7 +26,7 @@ template <class T> NUMBALITE_FUNCTION T value_in(const slot &s) {
 
 /* Converts an element to the loop's type. */
 template <class Stored, class Type>
-NUMBALITE_FUNCTION Type from_memory(const typename memory<Stored>::type &x) {
+NUMBALITE_FUNCTION Type convert_from_memory(const typename memory<Stored>::type &x) {
     if constexpr (nl_detail::is_same_type<Stored, bool>::value)
         return nl_convert<Type>(x != 0);
     else

@@ -23,7 +23,7 @@ template <int N> struct small {
     }
     template <class Stored, class Type>
     NUMBALITE_FUNCTION Type load(int operand, long long i) const {
-        return from_memory<Stored, Type>(*at<const typename memory<Stored>::type>(operand, i));
+        return convert_from_memory<Stored, Type>(*at<const typename memory<Stored>::type>(operand, i));
     }
     template <class Stored, class Type, class T>
     NUMBALITE_FUNCTION void store(int operand, long long i, const T &result) const {

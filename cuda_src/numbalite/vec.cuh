@@ -13,9 +13,9 @@ namespace numbalite {
 namespace nl_reduce {
 
 /* Returns the largest power of two that divides a size, up to 16; must match core/scanplan.c. */
-NUMBALITE_FUNCTION constexpr int alignment_in(int size) { return size % 16 == 0 ? 16 : size & -size; }
+NUMBALITE_FUNCTION constexpr int alignment_of_size(int size) { return size % 16 == 0 ? 16 : size & -size; }
 
-template <class T, int N> struct __align__(alignment_in(N * (int)sizeof(T))) vec {
+template <class T, int N> struct __align__(alignment_of_size(N * (int)sizeof(T))) vec {
     typedef T element;
     T item[N];
 };

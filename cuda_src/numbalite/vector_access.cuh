@@ -49,7 +49,7 @@ NUMBALITE_FUNCTION unsigned int divide(unsigned int n, divider by) {
 
 /* Converts a linear index to one index for each of D dimensions. */
 template <int D>
-NUMBALITE_FUNCTION void take_apart(unsigned int rest, const long long *shape, const divider *by,
+NUMBALITE_FUNCTION void unravel_index(unsigned int rest, const long long *shape, const divider *by,
                                    int *index) {
 #pragma unroll
     for (int d = D - 1; d > 0; --d) {
@@ -60,7 +60,7 @@ NUMBALITE_FUNCTION void take_apart(unsigned int rest, const long long *shape, co
     index[0] = (int)rest;
 }
 template <int D>
-NUMBALITE_FUNCTION void take_apart(unsigned long long rest, const long long *shape, const divider *,
+NUMBALITE_FUNCTION void unravel_index(unsigned long long rest, const long long *shape, const divider *,
                                    long long *index) {
 #pragma unroll
     for (int d = D - 1; d > 0; --d) {
@@ -76,7 +76,7 @@ NUMBALITE_FUNCTION void take_apart(unsigned long long rest, const long long *sha
 }
 
 /* Returns a mask of the bits low to high - 1; both limits are clamped to 0..`most`. */
-NUMBALITE_FUNCTION unsigned int bits_between(long long low, long long high, int most) {
+NUMBALITE_FUNCTION unsigned int mask_of_bit_range(long long low, long long high, int most) {
     low = low < 0 ? 0 : low;
     high = high > most ? most : high;
     return high <= low ? 0u : (1u << (high - 1) << 1) - (1u << low);
@@ -131,7 +131,7 @@ template <class T, int E> struct loose {
     NUMBALITE_FUNCTION T get(int j) const { return item[j]; }
 };
 
-NUMBALITE_FUNCTION bool is_multiple(const char *address, int size) {
+NUMBALITE_FUNCTION bool is_address_multiple(const char *address, int size) {
     return ((unsigned long long)address & (unsigned long long)(size - 1)) == 0;
 }
 
@@ -165,7 +165,7 @@ template <class T> union one_access {
 
 template <bool Careful, class T> NUMBALITE_FUNCTION T read(const char *at) {
     if constexpr (Careful && sizeof(T) > 1) {
-        if (!is_multiple(at, sizeof(T))) {
+        if (!is_address_multiple(at, sizeof(T))) {
             T value;
             for (int i = 0; i < (int)sizeof(T); ++i)
                 ((unsigned char *)&value)[i] = ((const unsigned char *)at)[i];
@@ -175,7 +175,7 @@ template <bool Careful, class T> NUMBALITE_FUNCTION T read(const char *at) {
     if constexpr (sizeof(T) > alignof(T)) {
         typedef one_access<T> access;
         access all;
-        if (is_multiple(at, sizeof(T))) {
+        if (is_address_multiple(at, sizeof(T))) {
             all.word = *(const typename access::type *)at;
         } else {
 #pragma unroll
@@ -189,7 +189,7 @@ template <bool Careful, class T> NUMBALITE_FUNCTION T read(const char *at) {
 }
 template <bool Careful, class T> NUMBALITE_FUNCTION void write(char *at, const T &value) {
     if constexpr (Careful && sizeof(T) > 1) {
-        if (!is_multiple(at, sizeof(T))) {
+        if (!is_address_multiple(at, sizeof(T))) {
             for (int i = 0; i < (int)sizeof(T); ++i)
                 ((unsigned char *)at)[i] = ((const unsigned char *)&value)[i];
             return;
@@ -199,7 +199,7 @@ template <bool Careful, class T> NUMBALITE_FUNCTION void write(char *at, const T
         typedef one_access<T> access;
         access all;
         all.value = value;
-        if (is_multiple(at, sizeof(T))) {
+        if (is_address_multiple(at, sizeof(T))) {
             *(typename access::type *)at = all.word;
         } else {
 #pragma unroll
@@ -228,7 +228,7 @@ template <int N> struct flat {
         return true;
     }
     template <int E> NUMBALITE_FUNCTION unsigned int present(const place &at) const {
-        return bits_between(0, count - at.first, E);
+        return mask_of_bit_range(0, count - at.first, E);
     }
     template <int E> NUMBALITE_FUNCTION bool is_whole(const place &at) const {
         return count - at.first >= E;
@@ -286,11 +286,11 @@ template <int N, int D> struct rows {
         }
         if (by_row.magic != 0) {
             unsigned int row = divide((unsigned int)piece, by_row);
-            take_apart<D>(row, shape, by, at.index);
+            unravel_index<D>(row, shape, by, at.index);
             return row < count ? (int)((unsigned int)piece - row * (unsigned int)each) : -1;
         }
         long long row = quotient(piece, each);
-        take_apart<D>((unsigned int)row, shape, by, at.index);
+        unravel_index<D>((unsigned int)row, shape, by, at.index);
         return row < count ? piece - row * each : -1;
     }
     template <int E> NUMBALITE_FUNCTION bool find(long long piece, place &at) const {
@@ -299,7 +299,7 @@ template <int N, int D> struct rows {
         return k >= 0;
     }
     template <int E> NUMBALITE_FUNCTION unsigned int present(const place &at) const {
-        return bits_between(-at.column, columns - at.column, E);
+        return mask_of_bit_range(-at.column, columns - at.column, E);
     }
     template <int E> NUMBALITE_FUNCTION bool is_whole(const place &at) const {
         return columns - at.column >= E;
@@ -370,9 +370,9 @@ template <class T, int E> struct around {
         for (int i = 0; i < each; ++i)
             w[k + i] = a.item[i];
     }
-    /* Unaligned elements extend into one more unit. For elements of 4 bytes, loads only those
-     * elements of that unit that are needed (368 us instead of 374 us); for others, the complete
-     * unit (bytes: 97 us instead of 103 us). */
+    /* Unaligned elements extend into one more unit. For elements of 4 bytes, loads only the needed
+     * elements of the additional unit (368 us instead of 374 us); for other elements, loads the
+     * complete unit (for bytes 97 us instead of 103 us). */
     NUMBALITE_FUNCTION void take_rest(const char *from) {
         if constexpr (sizeof(T) == 4) {
 #pragma unroll
@@ -424,8 +424,8 @@ template <class T, int E> struct around {
  *
  * The pieces of a row are chosen such that operand Out, whose itemsize is Itemsize, is aligned and
  * stored by wide accesses. If another operand is unaligned at this offset, a thread loads the
- * aligned units that contain its piece, which is one more unit, and shifts them. A piece counts
- * as incomplete if it is so close to an end of the row that these units could be outside of the
+ * aligned units that contain its piece, which is one more unit, and shifts them. A piece counts as
+ * incomplete if it is so close to an end of the row that its aligned units could be outside of the
  * array. */
 template <int N, int D, int Out, int Itemsize> struct shifted : rows<N, D> {
     enum { has_ends = true };
@@ -451,7 +451,7 @@ template <int N, int D, int Out, int Itemsize> struct shifted : rows<N, D> {
     NUMBALITE_FUNCTION void put(const place &at, unsigned int selected, const T (&items)[E]) const {
         char *to = base::template where<I, E>(at, 0, sizeof(T));
         if (selected == ALL_OF<E> && base::template is_dense<I>() &&
-            is_multiple(to, bundle<T, E>::unit))
+            is_address_multiple(to, bundle<T, E>::unit))
             return put_run<T, E>(to, items);
 #pragma unroll
         for (int j = 0; j < E; ++j)
@@ -500,14 +500,14 @@ template <int N, int D> struct tiled {
         long long outer = quotient(y, down);
         int lane = (int)(piece % 32), warp = (int)(piece % BLOCK) / 32;
         y -= outer * down;
-        take_apart<D>((unsigned int)outer, shape, by, at.index);
+        unravel_index<D>((unsigned int)outer, shape, by, at.index);
         at.column = x * tile + (lane % 8 + warp % 2 * 8) * V;
         at.row = y * tile + (lane / 8 + warp / 2 * 4) * V;
         return outer < count;
     }
     template <int E> NUMBALITE_FUNCTION unsigned int present(const place &at) const {
         constexpr int V = side<E>;
-        unsigned int one_row = bits_between(0, columns - at.column, V), selected = 0;
+        unsigned int one_row = mask_of_bit_range(0, columns - at.column, V), selected = 0;
 #pragma unroll
         for (int r = 0; r < V; ++r)
             if (at.row + r < rows)
@@ -537,8 +537,8 @@ template <int N, int D> struct tiled {
         square.is_across = !(along_columns >> I & 1) && along_rows >> I & 1;
         long long step = square.is_across ? across : down;
         bool runs = ((along_columns | along_rows) >> I & 1) &&
-                    is_multiple(from, bundle<T, V>::unit) &&
-                    is_multiple((const char *)step, bundle<T, V>::unit);
+                    is_address_multiple(from, bundle<T, V>::unit) &&
+                    is_address_multiple((const char *)step, bundle<T, V>::unit);
         if (runs) {
 #pragma unroll
             for (int k = 0; k < V; ++k)
@@ -556,12 +556,12 @@ template <int N, int D> struct tiled {
         constexpr int V = side<E>, unit = bundle<T, V>::unit;
         char *to = start<I>(at);
         long long down = strides[I][D], across = strides[I][D + 1];
-        bool all = selected == ALL_OF<E> && is_multiple(to, unit);
-        if (all && along_columns >> I & 1 && is_multiple((const char *)down, unit)) {
+        bool all = selected == ALL_OF<E> && is_address_multiple(to, unit);
+        if (all && along_columns >> I & 1 && is_address_multiple((const char *)down, unit)) {
 #pragma unroll
             for (int r = 0; r < V; ++r)
                 put_run<T, V>(to + r * down, items + r * V);
-        } else if (all && along_rows >> I & 1 && is_multiple((const char *)across, unit)) {
+        } else if (all && along_rows >> I & 1 && is_address_multiple((const char *)across, unit)) {
 #pragma unroll
             for (int c = 0; c < V; ++c) {
                 T column[V];
@@ -614,7 +614,7 @@ template <int N, int D, class Index> struct strided {
     }
     template <int I, int E> NUMBALITE_FUNCTION char *where(const place &at, int j, int) const {
         Index index[D], sum = 0;
-        take_apart<D>(at.first + j * BLOCK, shape, by, index);
+        unravel_index<D>(at.first + j * BLOCK, shape, by, index);
 #pragma unroll
         for (int d = 0; d < D; ++d)
             sum += index[d] * (Index)strides[I][d];

@@ -44,7 +44,7 @@ NUMBALITE_FUNCTION unsigned int lanemask_lt() {
 namespace nl_detail {
 /* Applies `exchange` to each 32-bit word of a value. */
 template <class T, class Exchange>
-NUMBALITE_FUNCTION T by_words(const T &value, Exchange exchange) {
+NUMBALITE_FUNCTION T exchange_words(const T &value, Exchange exchange) {
     constexpr int count = (sizeof(T) + 3) / 4;
     unsigned int words[count] = {};
     memcpy(words, &value, sizeof(T));
@@ -60,7 +60,7 @@ NUMBALITE_FUNCTION T by_words(const T &value, Exchange exchange) {
     template <class T> \
     NUMBALITE_FUNCTION T name(unsigned int mask, T value, Argument argument, \
                               int width = 32 NUMBALITE_AND_SITE) { \
-        return nl_detail::by_words(value, [=](unsigned int word) { \
+        return nl_detail::exchange_words(value, [=](unsigned int word) { \
             return __##name(mask, word, argument, width NUMBALITE_AND_HERE); \
         }); \
     }
@@ -73,7 +73,7 @@ NUMBALITE_SHUFFLE(shfl_xor_sync, int)
 template <class T>
 NUMBALITE_FUNCTION unsigned int match_any_sync(unsigned int mask, T value NUMBALITE_AND_SITE) {
     unsigned int same = mask;
-    nl_detail::by_words(value, [&](unsigned int word) {
+    nl_detail::exchange_words(value, [&](unsigned int word) {
         same &= __match_any_sync(mask, word NUMBALITE_AND_HERE);
         return word;
     });

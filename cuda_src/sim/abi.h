@@ -3,14 +3,14 @@
  * because the engine and the images include it.
  *
  * An image exports one `const nl_sim_kernel` per kernel and one `const nl_sim_global` per variable,
- * each under the lowered name by which the driver looks it up. It also exports the function
+ * each under the lowered name by which the driver looks it up. An image also exports the function
  * `nl_sim_image_init`, which the engine calls once after loading, with the table of its functions.
  *
  * The image stores threadIdx etc. and __shared__ memory in its own thread-local storage, so that
  * the host compiler can optimize accesses to them. The engine owns the fibers. A block runs on one
- * OS thread. It starts as a plain loop over its threads (run_block). The first thread that reaches
- * a barrier or a warp operation calls the engine, which converts the block to fibers at that
- * moment: the calling thread keeps its stack, the later threads run on separate fibers
+ * OS thread. A block starts as a plain loop over its threads (run_block). The first thread that
+ * reaches a barrier or a warp operation calls the engine, which converts the block to fibers at
+ * that moment: the calling thread keeps its stack, the later threads run on separate fibers
  * (run_thread), and the earlier threads have already ended. So no analysis is needed to determine
  * whether a kernel synchronizes, and a kernel that does not synchronize has no additional cost.
  * During a call of the engine another fiber may run, so the image restores threadIdx from its own

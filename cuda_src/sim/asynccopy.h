@@ -1,7 +1,7 @@
 /* sim/asynccopy: reports asynchronous copies to the checks. On the simulator, a copy is executed
  * when it is started, which is the earliest possible time on a GPU. A checked image reports copies
  * and waits, so that the checks find an access before the wait (cext/sim/check/asynccopy.h). In
- * other images these functions do nothing. */
+ * images without checks, the functions of this header do nothing. */
 #ifndef NUMBALITE_SIM_ASYNCCOPY_H
 #define NUMBALITE_SIM_ASYNCCOPY_H
 
@@ -28,8 +28,8 @@ NUMBALITE_SIM_INLINE void report_step(unsigned, const void *, const void *, unsi
                                const void *, unsigned, bool) {}
 #endif
 
-/* These functions must be called before and after a copy of `size` bytes. `barrier` tracks the
- * copy, or is NULL if the copy belongs to a group of its thread. Bulk copies have separate
+/* Must be called before (begin) and after (report_copy) a copy of `size` bytes. `barrier` tracks
+ * the copy, or is NULL if the copy belongs to a group of its thread. Bulk copies have separate
  * groups. */
 NUMBALITE_SIM_INLINE void begin(const void *to, const void *from, unsigned long long size) {
     report_step(NL_SIM_COPY_BEGIN, to, from, size, nullptr, 0, false);

@@ -39,7 +39,7 @@ template <> struct word<8> { typedef unsigned long long type; };
  * use the old value, the load is reported as the operation `of` (nl_sim_operation). */
 #ifdef NUMBALITE_SIM_CHECKED
 NUMBALITE_SIM_OWN void begin_update(unsigned of = 0) {
-    operation = take_dropped() ? of : 0;
+    operation = pop_value_is_dropped() ? of : 0;
 #if NUMBALITE_SIM_CHECKED & 1024 /* profile */
     is_update = true;
 #endif

@@ -24,7 +24,7 @@ NUMBALITE_SIM_SHARED __thread unsigned operation;
 /* Lets other threads run, so that a thread that waits in a loop does not block them. */
 NUMBALITE_SIM_SHARED void let_others_run();
 
-static inline NUMBALITE_SIM_UNCHECKED bool take_dropped() {
+static inline NUMBALITE_SIM_UNCHECKED bool pop_value_is_dropped() {
     bool drops = value_is_dropped;
     value_is_dropped = false;
     return drops;

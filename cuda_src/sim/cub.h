@@ -1,5 +1,5 @@
-/* sim/cub: sim/cub: declares names of CUB that the simulator does not implement, so that their use
- * is a compile error. */
+/* sim/cub: declares names of CUB that the simulator does not implement, so that their use is a
+ * compile error. */
 #ifndef NUMBALITE_SIM_CUB_H
 #define NUMBALITE_SIM_CUB_H
 

@@ -1,6 +1,6 @@
-/* sim/editor: sim/editor: defines CUDA C++ for editors, which read a source like the simulator's
- * compiler, but without the translation. `numbalite editor` makes clangd include this before every
- * .cu file. No code is compiled with this header. */
+/* sim/editor: defines CUDA C++ for editors, which read a source like the simulator's compiler, but
+ * without the translation. `numbalite editor` makes clangd include sim/editor.h before every .cu
+ * file. No code is compiled with this header. */
 #include "prelude.h"
 
 /* Replaces the translation of these keywords (numbalite/compilers/sim/translation.py). */

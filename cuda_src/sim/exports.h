@@ -180,7 +180,7 @@ __thread unsigned operation;
 
 NUMBALITE_SIM_UNCHECKED __attribute__((noinline, cold)) void let_others_run() {
     engine_call call;
-    bool drops = take_dropped();
+    bool drops = pop_value_is_dropped();
     checker->preempt();
     value_is_dropped = drops;
 }

@@ -57,7 +57,7 @@ NUMBALITE_SIM_INLINE float bfloat16_to_float(unsigned short h) {
 }
 
 /* Returns the value of a tf32 number: a float of which a GPU uses 19 bits. */
-NUMBALITE_SIM_INLINE float tf32_of(unsigned word) {
+NUMBALITE_SIM_INLINE float tf32_to_float(unsigned word) {
     return bits<float>(word & ~0x1fffu);
 }
 NUMBALITE_SIM_INLINE float tf32_nearest(float x) { /* cvt.rna.tf32.f32 */

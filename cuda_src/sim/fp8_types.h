@@ -14,17 +14,17 @@ enum __nv_saturation_t { __NV_NOSAT, __NV_SATFINITE };
 namespace numbalite_sim {
 
 /* Converts a number to double; a NaN becomes one canonical NaN, unless it is a double. */
-NUMBALITE_SIM_INLINE double canonical_double(double x) {
+NUMBALITE_SIM_INLINE double double_with_canonical_nan(double x) {
     return x;
 }
-NUMBALITE_SIM_INLINE double canonical_double(float x) {
+NUMBALITE_SIM_INLINE double double_with_canonical_nan(float x) {
     return x != x ? bits<float>(0x7fffffffu) : x;
 }
-NUMBALITE_SIM_INLINE double canonical_double(__half_raw x) {
-    return canonical_double(half_to_float(x.x));
+NUMBALITE_SIM_INLINE double double_with_canonical_nan(__half_raw x) {
+    return double_with_canonical_nan(half_to_float(x.x));
 }
-NUMBALITE_SIM_INLINE double canonical_double(__nv_bfloat16_raw x) {
-    return canonical_double(bfloat16_to_float(x.x));
+NUMBALITE_SIM_INLINE double double_with_canonical_nan(__nv_bfloat16_raw x) {
+    return double_with_canonical_nan(bfloat16_to_float(x.x));
 }
 template <class I> NUMBALITE_SIM_INLINE I integer_of(float x) {
     return x != x && sizeof(I) < 8 ? I(0) : saturated<I>(__builtin_truncf(x));
@@ -38,7 +38,7 @@ template <class I> NUMBALITE_SIM_INLINE I integer_of(float x) {
     NUMBALITE_SIM_INLINE __nv_##fp##_storage_t __nv_cvt_##given##_to_##fp(const E x, const A a, \
                                                                           const B b) { \
         return static_cast<__nv_##fp##_storage_t>( \
-            numbalite_sim::to_##fp(numbalite_sim::canonical_double(x), a, b)); \
+            numbalite_sim::to_##fp(numbalite_sim::double_with_canonical_nan(x), a, b)); \
     } \
     NUMBALITE_SIM_INLINE __nv_##fp##x2_storage_t __nv_cvt_##given2##_to_##fp##x2( \
         const T2 x, const A a, const B b) { \
@@ -82,7 +82,7 @@ template <class I> NUMBALITE_SIM_INLINE I integer_of(float x) {
             : __x(static_cast<__nv_##fp##_storage_t>(nl_format::of(x, true))) {} \
         explicit __nv_##fp##_##format(const float x) \
             : __x(static_cast<__nv_##fp##_storage_t>( \
-                  nl_format::of(numbalite_sim::canonical_double(x), true))) {} \
+                  nl_format::of(numbalite_sim::double_with_canonical_nan(x), true))) {} \
         explicit __nv_##fp##_##format(const __half x) : __nv_##fp##_##format(__half2float(x)) {} \
         explicit __nv_##fp##_##format(const __nv_bfloat16 x) \
             : __nv_##fp##_##format(__bfloat162float(x)) {} \

@@ -64,20 +64,20 @@ NUMBALITE_SIM_INLINE T reduce(const tile_members<N, false> &g, T value, Op op, N
 }
 /* Returns the exclusive prefix of the warps for a scan, which is T() in the first warp. */
 template <unsigned int N, class T, class Op>
-NUMBALITE_SIM_INLINE T before_warp(const tile_members<N, false> &g, T sum, Op op, const char *file, int line) {
+NUMBALITE_SIM_INLINE T prefix_of_warps(const tile_members<N, false> &g, T sum, Op op, const char *file, int line) {
     sum = exclusive_scan(g.warps(), g.of_warps(sum, file, line), op, file, line);
     return g.warps().shfl(sum, g.thread_rank() / 32, file, line);
 }
 template <unsigned int N, class T, class Op>
 NUMBALITE_SIM_INLINE T inclusive_scan(const tile_members<N, false> &g, T value, Op op, NUMBALITE_SIM_SITE) {
     value = inclusive_scan(g.warp(), value, op, file, line);
-    T before = before_warp(g, g.warp().shfl(value, 31, file, line), op, file, line);
+    T before = prefix_of_warps(g, g.warp().shfl(value, 31, file, line), op, file, line);
     return g.thread_rank() < 32 ? value : op(value, before);
 }
 template <unsigned int N, class T, class Op>
 NUMBALITE_SIM_INLINE T exclusive_scan(const tile_members<N, false> &g, T value, Op op, NUMBALITE_SIM_SITE) {
     value = inclusive_scan(g.warp(), value, op, file, line);
-    T before = before_warp(g, g.warp().shfl(value, 31, file, line), op, file, line);
+    T before = prefix_of_warps(g, g.warp().shfl(value, 31, file, line), op, file, line);
     value = g.warp().shfl_up(value, 1, file, line);
     if (laneid() == 0)
         return before;

@@ -1,6 +1,6 @@
 /* sim/hooks: the functions that the host compiler's instrumentation calls in checked images.
  *
- * Such an image is compiled with the instrumentation of the thread sanitizer (-fsanitize=thread),
+ * A checked image is compiled with the instrumentation of the thread sanitizer (-fsanitize=thread),
  * which inserts a call before every memory access that is not obviously to a local variable. The
  * called functions are defined in this header, and no sanitizer runtime is linked. Each function
  * looks up the address in the engine's shadow memory (abi.h). If the shadow memory does not allow
@@ -11,7 +11,7 @@
  * find the source line for a report.
  *
  * These functions are the same for all kernels, and take longer to compile than most kernels. So
- * they are in a separate compilation unit, which is compiled once and linked with each image
+ * the hooks are in a separate compilation unit, which is compiled once and linked with each image
  * (numbalite/compilers/hostbuild.py). */
 #ifndef NUMBALITE_SIM_HOOKS_H
 #define NUMBALITE_SIM_HOOKS_H
@@ -73,8 +73,8 @@ is_expected(void *address, const void *pc) {
     return true;
 }
 
-/* Does the same for the start of a loop's next iteration (an event and a request) and for the end
- * of a loop. */
+/* Counts the start of a loop's next iteration (an event and a request), or the end of a loop, if
+ * the warp's trace contains it at this point. */
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) bool
 is_expected_repeat(unsigned loop, const void *pc) {
     nl_sim_counting *c = counting();
@@ -98,8 +98,9 @@ is_expected_leave(unsigned loop) {
     return true;
 }
 
-/* Is the address in the page of the caller's frame? Then it is on the thread's stack, which the
- * profiler does not count. Parameters of a kernel are read there at each access of an array. */
+/* Returns whether the address is in the page of the caller's frame, and therefore on the thread's
+ * stack, which the profiler does not count. Parameters of a kernel are read from the stack at each
+ * access of an array. */
 static inline NUMBALITE_SIM_UNCHECKED __attribute__((always_inline)) bool
 is_local(const void *address) {
     const void *frame = __builtin_frame_address(0);
@@ -277,12 +278,12 @@ NUMBALITE_SIM_FILL(nl_sim_tsan_fill, "__tsan_memset")
 namespace numbalite_sim {
 
 static inline NUMBALITE_SIM_UNCHECKED unsigned exchange_kind() {
-    return take_dropped() ? NUMBALITE_SIM_PUTS
+    return pop_value_is_dropped() ? NUMBALITE_SIM_PUTS
                           : NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_EXCHANGE;
 }
 static inline NUMBALITE_SIM_UNCHECKED unsigned update_kind(nl_sim_operation of) {
     return NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC |
-           (take_dropped() ? of << NL_SIM_ACCESS_OPERATION : 0u);
+           (pop_value_is_dropped() ? of << NL_SIM_ACCESS_OPERATION : 0u);
 }
 
 } // namespace numbalite_sim

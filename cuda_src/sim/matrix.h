@@ -26,7 +26,7 @@ struct bf16 : element<float, 16> {
     static NUMBALITE_SIM_INLINE float value(unsigned x) { return bfloat16_to_float(static_cast<unsigned short>(x)); }
 };
 struct tf32 : element<float, 32> {
-    static NUMBALITE_SIM_INLINE float value(unsigned x) { return tf32_of(x); }
+    static NUMBALITE_SIM_INLINE float value(unsigned x) { return tf32_to_float(x); }
 };
 template <class Format> struct of_format : element<float, 8> {
     static NUMBALITE_SIM_INLINE float value(unsigned x) { return Format::value(x); }
@@ -85,20 +85,20 @@ struct place {
 NUMBALITE_SIM_INLINE int group_of_lane() {
     return static_cast<int>(lane() >> 2);
 }
-NUMBALITE_SIM_INLINE int lane_in_group() {
+NUMBALITE_SIM_INLINE int index_in_group() {
     return static_cast<int>(lane() & 3);
 }
 /* Tiles of 16 rows. */
 template <int k, int packed> NUMBALITE_SIM_INLINE place in_tall(int i) {
     constexpr int count = 16 * k / 32;
     int tile = i / count, r = i % count / packed, j = i % packed;
-    return {16 * tile + group_of_lane() + 8 * (r & 1), packed * lane_in_group() + j + 4 * packed * (r >> 1)};
+    return {16 * tile + group_of_lane() + 8 * (r & 1), packed * index_in_group() + j + 4 * packed * (r >> 1)};
 }
 /* Tiles of 8 columns. */
 template <int k, int packed> NUMBALITE_SIM_INLINE place in_flat(int i) {
     constexpr int count = 8 * k / 32;
     int tile = i / count, r = i % count / packed, j = i % packed;
-    return {8 * tile + group_of_lane(), packed * lane_in_group() + j + 4 * packed * r};
+    return {8 * tile + group_of_lane(), packed * index_in_group() + j + 4 * packed * r};
 }
 template <int extent, int k, int packed, bool tall> NUMBALITE_SIM_INLINE place in_operand(int i) {
     i %= extent * k / 32; /* a half fragment has each element twice */
@@ -111,7 +111,7 @@ template <int n, int k, int packed> NUMBALITE_SIM_INLINE place in_b(int i) {
     return in_operand<n, k, packed, n == 32>(i);
 }
 template <int m, int n> NUMBALITE_SIM_INLINE place in_result(int i) {
-    int tile = i / 4, row = group_of_lane() + 8 * (i % 4 / 2), column = 2 * lane_in_group() + i % 2;
+    int tile = i / 4, row = group_of_lane() + 8 * (i % 4 / 2), column = 2 * index_in_group() + i % 2;
     if (m == 8 && n == 32)
         return {column, 16 * tile + row};
     if (m == 32)
@@ -184,7 +184,7 @@ NUMBALITE_SIM_INLINE void set_element(typename T::word *registers, int i, Sum x,
     to = i % T::packed ? to | word << (T::width * (i % T::packed)) : word;
 }
 
-/* These functions are not inlined, because a kernel calls them many times. */
+/* Functions with this attribute are not inlined, because a kernel calls them many times. */
 #define NUMBALITE_SIM_MATRIX static NUMBALITE_SIM_UNCHECKED __attribute__((noinline))
 
 template <class A, class B, class C, class D, int m, int n, int k>
@@ -251,13 +251,13 @@ struct eight {
  * loaded as stored, of column group_of_lane() if it is loaded transposed. in_register reads them
  * from the matrix, from_register writes them to the matrix. */
 template <bool transposed> NUMBALITE_SIM_INLINE unsigned in_register(const eight &of) {
-    int outer = group_of_lane(), inner = 2 * lane_in_group();
+    int outer = group_of_lane(), inner = 2 * index_in_group();
     unsigned low = transposed ? of.row[inner][outer] : of.row[outer][inner];
     unsigned high = transposed ? of.row[inner + 1][outer] : of.row[outer][inner + 1];
     return low | high << 16;
 }
 template <bool transposed> NUMBALITE_SIM_INLINE void from_register(eight &to, unsigned word) {
-    int outer = group_of_lane(), inner = 2 * lane_in_group();
+    int outer = group_of_lane(), inner = 2 * index_in_group();
     (transposed ? to.row[inner][outer] : to.row[outer][inner]) = static_cast<unsigned short>(word);
     (transposed ? to.row[inner + 1][outer] : to.row[outer][inner + 1]) = static_cast<unsigned short>(word >> 16);
 }
@@ -265,7 +265,7 @@ struct four_words {
     unsigned word[4];
 };
 template <int count, bool transposed>
-NUMBALITE_SIM_MATRIX void to_registers(unsigned *to, const four_words &row, const char *file, int line) {
+NUMBALITE_SIM_MATRIX void load_rows_to_registers(unsigned *to, const four_words &row, const char *file, int line) {
     eight own[count];
     eight *all = of_first_lane(own, file, line);
     if (lane() < 8 * count)
@@ -276,7 +276,7 @@ NUMBALITE_SIM_MATRIX void to_registers(unsigned *to, const four_words &row, cons
     synchronize_warp(file, line);
 }
 template <int count, bool transposed>
-NUMBALITE_SIM_MATRIX four_words to_rows(const unsigned *from, const char *file, int line) {
+NUMBALITE_SIM_MATRIX four_words make_rows_from_registers(const unsigned *from, const char *file, int line) {
     eight own[count];
     eight *all = of_first_lane(own, file, line);
     for (int i = 0; i < count; ++i)
@@ -290,7 +290,7 @@ NUMBALITE_SIM_MATRIX four_words to_rows(const unsigned *from, const char *file, 
 }
 #undef NUMBALITE_SIM_MATRIX
 
-NUMBALITE_SIM_INLINE void check_row(unsigned long long at, const char *file, int line) {
+NUMBALITE_SIM_INLINE void check_row_alignment(unsigned long long at, const char *file, int line) {
     if (at % 16)
         fault(716, "the address of a row of ldmatrix or stmatrix is no multiple of 16 bytes", file, line);
 }
@@ -299,17 +299,17 @@ template <int count, bool transposed>
 NUMBALITE_SIM_INLINE void load(unsigned (&to)[count], unsigned long long at, NUMBALITE_SIM_SITE) {
     four_words row = {};
     if (lane() < 8 * count) {
-        check_row(at, file, line);
+        check_row_alignment(at, file, line);
         for (int i = 0; i < 4; ++i)
             row.word[i] = reinterpret_cast<const unsigned *>(at)[i];
     }
-    to_registers<count, transposed>(to, row, file, line);
+    load_rows_to_registers<count, transposed>(to, row, file, line);
 }
 template <int count, bool transposed>
 NUMBALITE_SIM_INLINE void store(unsigned long long at, const unsigned (&from)[count], NUMBALITE_SIM_SITE) {
-    const four_words row = to_rows<count, transposed>(from, file, line);
+    const four_words row = make_rows_from_registers<count, transposed>(from, file, line);
     if (lane() < 8 * count) {
-        check_row(at, file, line);
+        check_row_alignment(at, file, line);
         for (int i = 0; i < 4; ++i)
             reinterpret_cast<unsigned *>(at)[i] = row.word[i];
     }
@@ -317,7 +317,7 @@ NUMBALITE_SIM_INLINE void store(unsigned long long at, const unsigned (&from)[co
 NUMBALITE_SIM_INLINE unsigned transposed(unsigned word, NUMBALITE_SIM_SITE) {
     const unsigned from[1] = {word};
     unsigned to[1];
-    to_registers<1, true>(to, to_rows<1, false>(from, file, line), file, line);
+    load_rows_to_registers<1, true>(to, make_rows_from_registers<1, false>(from, file, line), file, line);
     return to[0];
 }
 

@@ -96,7 +96,7 @@ NUMBALITE_SIM_INLINE word load_word(const word *at, const char *file, int line) 
     spin(file, line);
     return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
-NUMBALITE_SIM_INLINE bool report_if_over(const word *at, bool is_over) {
+NUMBALITE_SIM_INLINE bool report_ended_phase(const word *at, bool is_over) {
     if (is_over)
         asynccopy::report_phase_end(at);
     return is_over;
@@ -107,13 +107,13 @@ NUMBALITE_SIM_INLINE bool report_if_over(const word *at, bool is_over) {
 NUMBALITE_SIM_INLINE bool is_over(const word *at, word state, const char *file = __builtin_FILE(),
                                   int line = __builtin_LINE(), bool blocks = false) {
     unsigned current = phase(load_word(at, file, line));
-    return report_if_over(at, phases::is_token_over(at, current, phase(state), current != phase(state), blocks));
+    return report_ended_phase(at, phases::is_token_over(at, current, phase(state), current != phase(state), blocks));
 }
 NUMBALITE_SIM_INLINE bool is_parity_over(const word *at, unsigned parity,
                                          const char *file = __builtin_FILE(),
                                          int line = __builtin_LINE(), bool blocks = false) {
     unsigned current = phase(load_word(at, file, line));
-    return report_if_over(at, phases::is_parity_over(at, current, parity, (current & 1) != parity, blocks));
+    return report_ended_phase(at, phases::is_parity_over(at, current, parity, (current & 1) != parity, blocks));
 }
 /* Returns `is_over`. If the phase is not over, lets other threads run first. */
 NUMBALITE_SIM_INLINE bool yield_unless_over(bool is_over, const char *file = __builtin_FILE(),

@@ -28,7 +28,7 @@ NUMBALITE_SIM_LOAD(__ldlu)
 #undef NUMBALITE_SIM_LOAD
 
 /* __ldcv never reads from a cache, so programs use it in loops that wait for a value of another
- * thread. Therefore each call is reported to the engine as a spin. */
+ * thread. Therefore each call of __ldcv is reported to the engine as a spin. */
 template <class T>
 NUMBALITE_SIM_INLINE T __ldcv(const T *address, const char *file = __builtin_FILE(),
                               int line = __builtin_LINE()) {

@@ -13,7 +13,7 @@ struct words {
 };
 
 /* Returns the block's barriers; the first thread that calls this function initializes them. */
-NUMBALITE_SIM_INLINE word *all(const char *file, int line) {
+NUMBALITE_SIM_INLINE word *block_barriers(const char *file, int line) {
 #ifdef NUMBALITE_SIM_CHECKED
     words &own = shared_variable<words, ~0u>("the barriers with numbers");
 #else
@@ -34,11 +34,11 @@ NUMBALITE_SIM_INLINE word *all(const char *file, int line) {
 NUMBALITE_SIM_INLINE word *at(unsigned id, const char *file, int line) {
     if (id > 15)
         fault(719, "barriers have the numbers 0 to 15", file, line);
-    return all(file, line) + id;
+    return block_barriers(file, line) + id;
 }
 /* Returns how many arrivals the thread counts for: the first lane of an incomplete last warp also
  * counts for the missing lanes. */
-NUMBALITE_SIM_INLINE unsigned arrivals() {
+NUMBALITE_SIM_INLINE unsigned count_arrivals() {
     unsigned rest = block_threads() % 32;
     return rest && rank() == block_threads() - rest ? 33 - rest : 1;
 }
@@ -46,7 +46,7 @@ NUMBALITE_SIM_INLINE unsigned arrivals() {
 NUMBALITE_SIM_INLINE unsigned arrive(word *at, unsigned count, const char *file, int line) {
     if (count == 0 || count % 32)
         fault(719, "the number of threads of a barrier must be a multiple of 32", file, line);
-    unsigned more = arrivals();
+    unsigned more = count_arrivals();
     word old = update(at, [=](word w) {
         unsigned come = static_cast<unsigned>(w) + more;
         return come < count ? w + more : ((w >> 32) + 1) << 32;

@@ -38,15 +38,15 @@ NUMBALITE_SIM_INLINE void fence_after(int order, int scope) {
         __threadfence();
 }
 template <class Operation>
-NUMBALITE_SIM_INLINE auto in_scope(int scope, Operation operation) -> decltype(operation()) {
+NUMBALITE_SIM_INLINE auto run_in_scope(int scope, Operation operation) -> decltype(operation()) {
     nv_scope all(scope);
     return operation();
 }
 /* Executes an operation between the fences that its memory order requires. */
 template <class T, class Operation>
-NUMBALITE_SIM_INLINE T between_fences(int order, int scope, Operation operation) {
+NUMBALITE_SIM_INLINE T run_between_fences(int order, int scope, Operation operation) {
     fence_before(order, scope);
-    T old = in_scope(scope, operation);
+    T old = run_in_scope(scope, operation);
     fence_after(order, scope);
     return old;
 }
@@ -62,7 +62,7 @@ template <class T>
 NUMBALITE_SIM_INLINE T __nv_atomic_load_n(const T *address, int order, NUMBALITE_SIM_SCOPE,
                                           NUMBALITE_SIM_SITE) {
     typedef NUMBALITE_SIM_WORD Word;
-    Word found = numbalite_sim::in_scope(scope, [=]() -> Word {
+    Word found = numbalite_sim::run_in_scope(scope, [=]() -> Word {
         return __atomic_load_n(reinterpret_cast<const Word *>(address), __ATOMIC_SEQ_CST);
     });
     numbalite_sim::spin(file, line);
@@ -92,7 +92,7 @@ NUMBALITE_SIM_INLINE void __nv_atomic_store(T *address, NUMBALITE_SIM_VALUE *val
 template <class T>
 NUMBALITE_SIM_INLINE T __nv_atomic_exchange_n(T *address, NUMBALITE_SIM_VALUE value, int order,
                                               NUMBALITE_SIM_SCOPE, NUMBALITE_SIM_SITE) {
-    return numbalite_sim::between_fences<T>(
+    return numbalite_sim::run_between_fences<T>(
         order, scope, [=]() -> T { return numbalite_sim::exchange(address, value, file, line); });
 }
 template <class T>
@@ -106,7 +106,7 @@ NUMBALITE_SIM_INLINE bool
 __nv_atomic_compare_exchange_n(T *address, NUMBALITE_SIM_VALUE *expected, NUMBALITE_SIM_VALUE value,
                                bool, int order, int, NUMBALITE_SIM_SCOPE, NUMBALITE_SIM_SITE) {
     typedef NUMBALITE_SIM_WORD Word;
-    T old = numbalite_sim::between_fences<T>(order, scope, [=]() -> T {
+    T old = numbalite_sim::run_between_fences<T>(order, scope, [=]() -> T {
         return numbalite_sim::compare_and_swap(address, *expected, value, file, line);
     });
     bool same = numbalite_sim::bits<Word>(old) == numbalite_sim::bits<Word>(*expected);
@@ -126,7 +126,7 @@ __nv_atomic_compare_exchange(T *address, NUMBALITE_SIM_VALUE *expected, NUMBALIT
     template <class T> \
     NUMBALITE_SIM_INLINE T __nv_atomic_fetch_##name(T *address, NUMBALITE_SIM_VALUE value, \
                                                     int order, NUMBALITE_SIM_SCOPE) { \
-        return numbalite_sim::between_fences<T>(order, scope, [=]() -> T { \
+        return numbalite_sim::run_between_fences<T>(order, scope, [=]() -> T { \
             return numbalite_sim::update( \
                 address, [value](T old) -> T { return expression; }, \
                 numbalite_sim::operation_on<T>(NUMBALITE_SIM_OPERATION_OF(of))); \

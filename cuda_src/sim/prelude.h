@@ -1,8 +1,9 @@
 /* sim/prelude: defines CUDA C++ keywords and builtins for a host compiler.
  *
- * The host compiler reads this header before the user's source. It includes no standard header, so
- * that a kernel compiles in a fraction of a second; libc.h declares the required functions of the C
- * library. Users can write `#ifdef NUMBALITE_SIM` to distinguish the simulator from a GPU.
+ * The host compiler reads this header before the user's source. The prelude includes no standard
+ * header, so that a kernel compiles in a fraction of a second; libc.h declares the required
+ * functions of the C library. Users can write `#ifdef NUMBALITE_SIM` to distinguish the simulator
+ * from a GPU.
  *
  * Differences from a GPU, for otherwise valid CUDA C++:
  * - With compilers of the clang family, integer division by zero, shifts by the width or more,
@@ -131,8 +132,8 @@ template <class T> T copied(T); /* gotos.py uses this template to determine the 
 #define NUMBALITE_SIM_CHEVRONS(...) \
     ; \
     static_assert(false, \
-                  "numbalite: a launch of what has no name (<<<...>>>) cannot run on the CPU " \
-                  "simulator")
+                  "numbalite: a launch of a kernel without a name (<<<...>>>) " \
+                  "cannot run on the CPU simulator")
 
 /* Precedes a variable with static lifetime: on a GPU its initial value must be a constant. */
 #ifdef NUMBALITE_SIM_CLANG
@@ -151,27 +152,27 @@ template <class T> T copied(T); /* gotos.py uses this template to determine the 
 
 /* These macros precede a statement that GPU compilers reject. */
 #define NUMBALITE_SIM_SHARED_VALUE \
-    static_assert(false, "numbalite: a __shared__ variable begins without a value: let threads " \
-                         "write it, then comes __syncthreads()");
+    static_assert(false, "numbalite: a __shared__ variable cannot have an initializer: " \
+                         "let threads write the value, then call __syncthreads()");
 #define NUMBALITE_SIM_ALIGNAS \
     static_assert(false, \
-                  "numbalite: alignas does not apply here: it stands before all other words, " \
-                  "alignas(16) extern __shared__ float s[];");
+                  "numbalite: alignas does not apply here: write it before all other keywords, " \
+                  "as in alignas(16) extern __shared__ float s[];");
 #define NUMBALITE_SIM_SHARED_TYPES(name) \
     static_assert(false, \
-                  "numbalite: extern __shared__ " #name " has another type further up: there is " \
-                  "one such memory, and its name has one type");
+                  "numbalite: extern __shared__ " #name " has another type further up: " \
+                  "all declarations of this memory must have the same type");
 #define NUMBALITE_SIM_AUTOMATIC(space) \
-    static_assert(false, "numbalite: a __" #space "__ variable inside of a function is static: " \
+    static_assert(false, "numbalite: a __" #space "__ variable inside of a function must be static: " \
                          "static __" #space "__ float x;");
 #define NUMBALITE_SIM_THREAD_LOCAL \
-    static_assert(false, "numbalite: thread_local is for threads of the CPU: each thread of a " \
-                         "kernel has local variables of its own");
+    static_assert(false, "numbalite: thread_local is only for threads of the CPU: " \
+                         "each thread of a kernel has its own local variables");
 #define NUMBALITE_SIM_TYPEOF \
     static_assert(false, \
-                  "numbalite: compilers for GPUs do not know __typeof__: decltype(x) is C++");
+                  "numbalite: compilers for GPUs do not support __typeof__: use decltype(x)");
 #define NUMBALITE_SIM_EXTENSION \
-    static_assert(false, "numbalite: compilers for GPUs do not know __extension__");
+    static_assert(false, "numbalite: compilers for GPUs do not support __extension__");
 
 extern "C" {
 #ifdef NUMBALITE_HOST /* host/prelude.h: the cpu targets */

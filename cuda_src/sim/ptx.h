@@ -80,27 +80,27 @@ template <class T> NUMBALITE_SIM_INLINE unsigned long long generic(const T &addr
 template <class T> NUMBALITE_SIM_INLINE unsigned long long shared(const T &address) {
     return as<unsigned long long>(address);
 }
-NUMBALITE_SIM_INLINE unsigned long long nearest(unsigned low, unsigned long long base) {
+NUMBALITE_SIM_INLINE unsigned long long nearest_address(unsigned low, unsigned long long base) {
     return base + (unsigned long long)(long long)(int)(low - (unsigned)base);
 }
-NUMBALITE_SIM_OWN unsigned long long completed(unsigned low) {
+NUMBALITE_SIM_OWN unsigned long long complete_shared_address(unsigned low) {
     unsigned long long dynamic = (unsigned long long)ops->dynamic_shared();
     if (unsigned long long there = cluster_complete(low))
         return there;
-    unsigned long long found = nearest(low, dynamic);
+    unsigned long long found = nearest_address(low, dynamic);
     if (found - dynamic < here.dynamic_bytes)
         return found;
 #ifdef NUMBALITE_SIM_CHECKED
     return found;
 #else
-    return nearest(low, (unsigned long long)&here);
+    return nearest_address(low, (unsigned long long)&here);
 #endif
 }
 NUMBALITE_SIM_INLINE unsigned long long shared(const unsigned &address) {
-    return completed(address);
+    return complete_shared_address(address);
 }
 NUMBALITE_SIM_INLINE unsigned long long shared(const int &address) {
-    return completed((unsigned)address);
+    return complete_shared_address((unsigned)address);
 }
 
 /* mapa returns the address of the same variable in the shared memory of another block of the
@@ -255,14 +255,14 @@ template <class T> NUMBALITE_SIM_INLINE T brev(T a) {
         result |= (a >> i & 1) << (8 * sizeof(T) - 1 - i);
     return result;
 }
-NUMBALITE_SIM_INLINE int saturated_of(long long value) {
+NUMBALITE_SIM_INLINE int saturate_to_int(long long value) {
     return value > 2147483647 ? 2147483647 : value < -2147483647 - 1 ? -2147483647 - 1 : (int)value;
 }
 template <class T> NUMBALITE_SIM_INLINE T saturated_add(T a, T b) {
-    return saturated_of((long long)a + b);
+    return saturate_to_int((long long)a + b);
 }
 template <class T> NUMBALITE_SIM_INLINE T saturated_sub(T a, T b) {
-    return saturated_of((long long)a - b);
+    return saturate_to_int((long long)a - b);
 }
 template <class T> NUMBALITE_SIM_INLINE T saturate(T a) {
     return a > 0 ? (a < 1 ? a : (T)1) : (T)0;
@@ -496,7 +496,7 @@ template <class Part, class Whole> NUMBALITE_SIM_INLINE Part part(Whole whole, i
 
 /* c: the last lane of a segment, and from bit 8 on a mask of the lane bits that identify its
  * segment */
-NUMBALITE_SIM_INLINE unsigned shuffle_from(unsigned value, unsigned source, bool is, unsigned mask, nl_sim_shuffle how,
+NUMBALITE_SIM_INLINE unsigned shuffle_from_lane(unsigned value, unsigned source, bool is, unsigned mask, nl_sim_shuffle how,
                                            bool *is_out, const char *file, int line) {
     *is_out = is;
     return shuffle(mask, value, how, is ? source & 31 : lane(), file, line);
@@ -510,7 +510,7 @@ NUMBALITE_SIM_INLINE unsigned shuffle_from(unsigned value, unsigned source, bool
         b &= 31; \
         int source = (int)(source_of); \
         (void)first; \
-        return shuffle_from(value, (unsigned)source, (test), mask, how, is, file, line); \
+        return shuffle_from_lane(value, (unsigned)source, (test), mask, how, is, file, line); \
     }
 NUMBALITE_SIM_PTX_SHUFFLE(up, NL_SIM_SHUFFLE_UP, me - b, source >= (int)last)
 NUMBALITE_SIM_PTX_SHUFFLE(down, NL_SIM_SHUFFLE_DOWN, me + b, source <= (int)last)

@@ -48,10 +48,10 @@ NUMBALITE_SIM_TEXEL(float, float)
 #undef NUMBALITE_SIM_TEXEL
 
 /* Converts a channel of 32 bits, which is a float or an integer in the hardware's instructions. */
-NUMBALITE_SIM_INLINE void take_texel(unsigned bits, float *out) {
+NUMBALITE_SIM_INLINE void convert_texel(unsigned bits, float *out) {
     __builtin_memcpy(out, &bits, 4);
 }
-template <class T> NUMBALITE_SIM_INLINE void take_texel(unsigned bits, T *out) {
+template <class T> NUMBALITE_SIM_INLINE void convert_texel(unsigned bits, T *out) {
     *out = static_cast<T>(bits);
 }
 
@@ -65,7 +65,7 @@ NUMBALITE_SIM_UNCHECKED T fetch(unsigned long long texture, const nl_sim_fetch &
         fault(700, wrong, file, line);
     scalar values[texel_of<T>::channels];
     for (int c = 0; c < texel_of<T>::channels; c++)
-        take_texel(texels.bits[c], &values[c]);
+        convert_texel(texels.bits[c], &values[c]);
     T result;
     static_assert(sizeof result == sizeof values, "numbalite: textures do not support this type");
     __builtin_memcpy(&result, values, sizeof result);
@@ -98,7 +98,7 @@ NUMBALITE_SIM_UNCHECKED void surface_write(const T &value, unsigned long long su
     if (void *address = place_of(surface, where, file, line))
         __builtin_memcpy(address, &value, sizeof value);
 }
-constexpr int outside_of(cudaSurfaceBoundaryMode mode) {
+constexpr int surface_boundary_mode(cudaSurfaceBoundaryMode mode) {
     return mode == cudaBoundaryModeTrap    ? NL_SIM_SURFACE_TRAP
            : mode == cudaBoundaryModeClamp ? NL_SIM_SURFACE_CLAMP
                                            : NL_SIM_SURFACE_ZERO;
@@ -193,7 +193,7 @@ NUMBALITE_SIM_INLINE void tex2Dgather(T *out, cudaTextureObject_t texture, float
     NUMBALITE_SIM_INLINE T name##read(cudaSurfaceObject_t surface, NUMBALITE_SIM_ALL parameters, \
                                       cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, NUMBALITE_SIM_PLACED) { \
         return numbalite_sim::surface_read<T>( \
-            surface, nl_sim_place{shape, __VA_ARGS__, numbalite_sim::outside_of(mode), sizeof(T)}, file, line); \
+            surface, nl_sim_place{shape, __VA_ARGS__, numbalite_sim::surface_boundary_mode(mode), sizeof(T)}, file, line); \
     } \
     template <class T> \
     NUMBALITE_SIM_INLINE void name##read(T *out, cudaSurfaceObject_t surface, NUMBALITE_SIM_ALL parameters, \
@@ -206,7 +206,7 @@ NUMBALITE_SIM_INLINE void tex2Dgather(T *out, cudaTextureObject_t texture, float
                                           cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, \
                                           NUMBALITE_SIM_PLACED) { \
         numbalite_sim::surface_write( \
-            value, surface, nl_sim_place{shape, __VA_ARGS__, numbalite_sim::outside_of(mode), sizeof(T)}, file, \
+            value, surface, nl_sim_place{shape, __VA_ARGS__, numbalite_sim::surface_boundary_mode(mode), sizeof(T)}, file, \
             line); \
     }
 NUMBALITE_SIM_SURFACE(surf1D, (int x), (x), NL_SIM_TEXTURE_1D, x, 0, 0)

@@ -252,18 +252,18 @@ namespace numbalite_sim {
 /* While an object of this class exists, and `narrow` is set, atomics and fences have block scope.
  */
 #ifdef NUMBALITE_SIM_CHECKED
-NUMBALITE_SIM_OWN void set_narrow(bool narrow) {
+NUMBALITE_SIM_OWN void set_is_narrow(bool narrow) {
     is_narrow = narrow;
 }
 struct narrow_scope {
     const bool narrow;
     NUMBALITE_SIM_INLINE explicit narrow_scope(bool narrow) : narrow(narrow) {
         if (narrow)
-            set_narrow(true);
+            set_is_narrow(true);
     }
     NUMBALITE_SIM_INLINE ~narrow_scope() {
         if (narrow)
-            set_narrow(false);
+            set_is_narrow(false);
     }
 };
 #else

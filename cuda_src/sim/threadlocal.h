@@ -4,14 +4,14 @@
  * call preserves the registers that only AVX-512 has, zmm16 to zmm31 and k0 to k7 (the clobbers of
  * TLS_addr64 in X86InstrCompiler.td end with xmm15), and keeps a kernel's parameters in these
  * registers across the call. At the first call of a thread, or after another library was loaded,
- * the C library allocates memory, and its memset and memcpy overwrite these registers. In these
- * rare cases a parameter becomes zero.
+ * the C library allocates memory, and its memset and memcpy overwrite these registers. As a result,
+ * a parameter becomes zero in rare cases.
  *
- * To prevent this, calls in this image use a function of the same name. This function finds the
- * address like glibc, without calling the C library if possible, and saves the registers otherwise.
- * The thread's vector of blocks (DTV) is at %fs:8: its generation, then 16 bytes for each module.
- * The vector contains this image's block if its generation is not older than the generation after
- * an earlier call of the C library for this image. */
+ * To preserve the registers, calls in this image use a function of the same name. This function
+ * finds the address like glibc, without calling the C library if possible, and saves the registers
+ * otherwise. The thread's vector of blocks (DTV) is at %fs:8: its generation, then 16 bytes for
+ * each module. The vector contains this image's block if its generation is not older than the
+ * generation after an earlier call of the C library for this image. */
 #ifndef NUMBALITE_SIM_THREADLOCAL_H
 #define NUMBALITE_SIM_THREADLOCAL_H
 

@@ -6,7 +6,7 @@
 
 /* Texture references, which CUDA 12 has removed. */
 template <class T, int dimensions = 1, cudaTextureReadMode mode = cudaReadModeElementType>
-struct texture NUMBALITE_SIM_CANNOT_BE(texture, "texture references are gone since CUDA 12: kernels take "
-                                                "a cudaTextureObject_t");
+struct texture NUMBALITE_SIM_CANNOT_BE(texture, "texture references are gone since CUDA 12: "
+                                                "kernels take a cudaTextureObject_t");
 
 #endif

@@ -14,7 +14,7 @@ ${kernel}(const __grid_constant__ nl_detail::gufunc_call<${operands}, ${dims}, $
     auto place = gufunc_find(call, (${index})(is_one ? thread : first));
     unsigned char *free = block_memory();
 ${before}
-    await_stage();
+    wait_for_warp_copies();
     if (is_one) {
 ${body}
     }

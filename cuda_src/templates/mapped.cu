@@ -38,7 +38,7 @@ struct nl_mapped {
         : p(p), given(*(const nl_given *)input), first(at.input / ${scale}) {
         if (nl_width == 0)
             return;
-        find(base, first + numbalite::nl_reduce::offsets_of(p, at.begin).input / ${scale});
+        find(base, first + numbalite::nl_reduce::element_offsets(p, at.begin).input / ${scale});
 #pragma unroll
         for (int k = 0; k < ${count}; ++k)
             base[k] -= at.begin * given.operands.steps[k];
@@ -60,7 +60,7 @@ struct nl_mapped {
     }
     NUMBALITE_FUNCTION void find_reduced(const char *(&place)[${count}], numbalite::int64 i) const {
         if (nl_width == 0) {
-            find(place, first + numbalite::nl_reduce::offsets_of(p, i).input / ${scale});
+            find(place, first + numbalite::nl_reduce::element_offsets(p, i).input / ${scale});
             return;
         }
 #pragma unroll

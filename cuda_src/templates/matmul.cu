@@ -2,10 +2,10 @@
  * depth: a block of 16 x 16 threads computes one tile of c at a time, from tiles of a and b in
  * shared memory. Integer sums wrap around as in NumPy. */
 template <typename T>
-__device__ T multiplied_and_added(T sum, T x, T y) {
+__device__ T multiply_add(T sum, T x, T y) {
     return sum + x * y;
 }
-__device__ inline bool multiplied_and_added(bool sum, bool x, bool y) {
+__device__ inline bool multiply_add(bool sum, bool x, bool y) {
     return sum || (x && y);
 }
 
@@ -27,7 +27,7 @@ __global__ void matmul(array<const T, 3> a, array<const T, 3> b, array<T, 4> c) 
             of_b[y][x] = k + y < end && j < columns ? b(n, k + y, j) : T(0);
             __syncthreads();
             for (int l = 0; l < size; l++)
-                sum = multiplied_and_added(sum, of_a[y][l], of_b[l][x]);
+                sum = multiply_add(sum, of_a[y][l], of_b[l][x]);
             __syncthreads();
         }
         if (i < rows && j < columns) c(part, n, i, j) = sum;

@@ -59,7 +59,7 @@ def test_error_positions_name_the_notebook_cell(compile_error_text):
     ("source", "place", "words"),
     [
         ('__global__ void k(int* x) {\n asm("mov.u32 %0, %%envreg3;" : "=r"(x[0]));\n}', 2, "inline PTX (asm)"),
-        ("__global__ void k(void (**j)()) {\n\n (*j)<<<1, 2>>>();\n}", 3, "a launch of what has no name"),
+        ("__global__ void k(void (**j)()) {\n\n (*j)<<<1, 2>>>();\n}", 3, "a launch of a kernel without a name"),
     ],
 )  # fmt: skip
 def test_unsupported_features_are_compile_errors(compile_error_text, source, place, words):

@@ -1,5 +1,5 @@
 /* sim/check/arena: manages the shared memory of a worker's block as a list of variables in the
- * order of their first use. The list is the same for all blocks of a launch. */
+ * order of their first use. The list of variables is the same for all blocks of a launch. */
 #include "sim/check/arena.h"
 
 #include <stdlib.h>

@@ -7,9 +7,10 @@
  * copy's accesses are recorded once more with the time of the wait: another thread that uses the
  * bytes without a barrier after the wait has a race (race.h).
  *
- * A copy that a barrier tracks is complete when the barrier's phase is complete. The copy is then
- * recorded as accesses of the thread that completed the phase. Even that thread must not use the
- * bytes before it has observed the end of the phase. */
+ * A copy that a barrier tracks is complete when the barrier's phase is complete. When the phase is
+ * complete, the copy is recorded as accesses of the thread that completed the phase. Even the
+ * thread that completed the phase must not use the bytes before it has observed the end of the
+ * phase. */
 #ifndef NL_SIM_CHECK_ASYNCCOPY_H
 #define NL_SIM_CHECK_ASYNCCOPY_H
 

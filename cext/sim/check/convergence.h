@@ -1,6 +1,6 @@
 /* sim/check/convergence: checks whether all required threads reach a barrier or a warp operation.
- * Deadlocks are an error in any launch (report.c); these launches continue, because the missing
- * threads have ended. */
+ * Deadlocks are an error in any launch (report.c); a launch with missing threads continues, because
+ * the missing threads have ended. */
 #ifndef NL_SIM_CHECK_CONVERGENCE_H
 #define NL_SIM_CHECK_CONVERGENCE_H
 

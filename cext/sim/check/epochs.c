@@ -188,8 +188,8 @@ static nl_sim_mark make_mark(const segment *s, const item *i) {
                          .era = s->era};
 }
 
-/* Returns whether the block has passed a barrier since all accesses of the segment. May be called
- * only for accesses of that block. */
+/* Returns whether the running block has passed a barrier since all accesses of the segment, which
+ * must be accesses of the running block. */
 static int has_passed_barrier_since(const nl_sim_visit *v, const segment *s) {
     return s->block == v->mark.block && s->barrier < v->order->barrier;
 }

@@ -1,6 +1,6 @@
 /* sim/check/epochs: stores, for each byte, all accesses with which a later access may still
- * conflict. Used by the exact race search. An access that is not stored happens before a stored
- * access, and conflicts only with accesses with which the stored access also conflicts.
+ * conflict. The exact race search uses this file. An access that is not stored happens before a
+ * stored access, and conflicts only with accesses with which the stored access also conflicts.
  *
  * The caller must ensure that only one OS thread at a time calls these functions: the blocks of a
  * launch are interleaved. */
@@ -25,16 +25,17 @@ void nl_sim_epochs_close(nl_sim_epochs *epochs);
 int nl_sim_epochs_access(nl_sim_epochs *epochs, nl_sim_visit *visit,
                          nl_sim_epochs_conflict *conflict);
 /* For an atomic or volatile access, returns whether another thread has made an unordered atomic or
- * volatile access to these bytes, and one of the two accesses writes. If so, the order of these
- * accesses depends on the schedule. */
+ * volatile access to these bytes, and one of the two accesses writes. The order of such accesses
+ * depends on the schedule. */
 typedef enum nl_sim_competition {
     NL_SIM_COMPETES_WITH_NONE,
     NL_SIM_COMPETES_FOR_VALUE, /* the order of the accesses only determines the value in memory */
     NL_SIM_COMPETES, /* a thread reads a value that the order of the accesses determines */
 } nl_sim_competition;
 nl_sim_competition nl_sim_epochs_find_competition(nl_sim_epochs *epochs, const nl_sim_visit *visit);
-/* Call mark_fenced when a thread of the block makes a fence: accesses of the block can later become
- * ordered before accesses of other blocks. Call mark_ended when the block has ended. */
+/* Call nl_sim_epochs_mark_fenced when a thread of the block makes a fence: accesses of the block
+ * can later become ordered before accesses of other blocks. Call nl_sim_epochs_mark_ended when the
+ * block has ended. */
 void nl_sim_epochs_mark_fenced(nl_sim_epochs *epochs, uint32_t block);
 void nl_sim_epochs_mark_ended(nl_sim_epochs *epochs, uint32_t block);
 /* Deletes the stored accesses of memory that was allocated again after a free. Returns -1 if memory

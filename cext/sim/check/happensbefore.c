@@ -8,8 +8,8 @@
  * the next fence or barrier of its thread (nl_sim_happensbefore_observe_release), as CUDA
  * guarantees, or immediately (nl_sim_happensbefore_acquire), as many real programs assume.
  *
- * If memory for a clock runs out, accesses that are ordered may look unordered. Then `starved` is
- * set, and the caller must not report conflicts any more. */
+ * If memory for a clock runs out, accesses that are ordered may look unordered. The flag `starved`
+ * records the lack of memory: the caller must not report conflicts any more. */
 #include "sim/check/happensbefore.h"
 
 #include <string.h>

@@ -95,9 +95,10 @@ static inline int nl_sim_happensbefore_is_fenced(const nl_sim_happensbefore *ord
             order->fenced[NL_SIM_ORDER_NARROW][thread].barrier) &&
            !(order->unfenced[thread] & NL_SIM_ORDER_WRITES);
 }
-/* Must be called for an atomic or volatile read of `thread`. With observe, the released accesses
- * happen before the thread's accesses after its next fence or barrier; with acquire, they happen
- * before its next access. */
+/* Must be called for an atomic or volatile read of `thread`. After
+ * nl_sim_happensbefore_observe_release, the released accesses happen before the thread's accesses
+ * that follow its next fence or barrier; after nl_sim_happensbefore_acquire, they happen before the
+ * thread's next access. */
 void nl_sim_happensbefore_observe_release(nl_sim_happensbefore *order, unsigned thread,
                                           const nl_sim_happensbefore_handover *handover,
                                           uintptr_t address);

@@ -6,8 +6,8 @@
 
 #include "sim/engine/worker.h"
 
-/* Called by images (nl_sim_checker): begin adds an array to the running thread's list, end removes
- * it. */
+/* Called by images (nl_sim_checker): nl_sim_named_register adds an array to the running thread's
+ * list, nl_sim_named_unregister removes the array. */
 void nl_sim_named_register(nl_sim_named *array);
 void nl_sim_named_unregister(nl_sim_named *array);
 /* Among the running thread's arrays that begin in [low, high), returns the array whose elements are

@@ -35,7 +35,8 @@ typedef struct nl_sim_overlap_clash {
     uintptr_t address;
 } nl_sim_overlap_clash;
 
-/* Returns whether the check is enabled; enables the check, and returns -1 if memory runs out. */
+/* nl_sim_overlap_is_recorded returns whether the check is enabled; nl_sim_overlap_enable enables
+ * the check, and returns -1 if memory runs out. */
 int nl_sim_overlap_is_recorded(void);
 int nl_sim_overlap_enable(void);
 

@@ -11,7 +11,7 @@
  *   a phase.
  * - Each thread that tests whether a phase has ended repeats the test until it has ended.
  * If a thread's first test would find that the phase has ended, the test returns 0, as in another
- * schedule. The thread must then repeat the test in the same state.
+ * schedule. The thread must repeat such a test in the same state.
  *
  * The caller must ensure that only one OS thread at a time calls these functions: the blocks of a
  * launch are interleaved. */
@@ -66,7 +66,7 @@ void nl_sim_phases_arrive(nl_sim_phases *phases, const nl_sim_phase_use *use);
  * After `release`, the accesses of the completion function happen before the end of the phase. */
 void nl_sim_phases_acquire(nl_sim_phases *phases, const nl_sim_phase_use *use);
 void nl_sim_phases_release(nl_sim_phases *phases, const nl_sim_phase_use *use);
-/* The current phase ends. */
+/* Ends the current phase. */
 void nl_sim_phases_complete(nl_sim_phases *phases, const nl_sim_phase_use *use);
 /* Tests whether a phase has ended. The phase is that of a token, whose lower bits are `value`, or,
  * with by_parity, the latest phase of the parity `value`. Returns the result for the thread, which
@@ -78,7 +78,8 @@ int nl_sim_phases_test(nl_sim_phases *phases, const nl_sim_phase_use *use,
  * event. */
 void nl_sim_phases_begin_test(nl_sim_phases *phases, const nl_sim_phase_use *use,
                               nl_sim_phase_questions *questions);
-/* Called for any other event of the thread. Returns the barrier that the thread must test, or 0. */
+/* Called for each event of the thread that is not a test of a phase. Returns the barrier that the
+ * thread must test, or 0. */
 static inline uintptr_t nl_sim_phases_end_test(nl_sim_phase_questions *questions, unsigned thread) {
     uintptr_t barrier = questions->count ? questions->of[thread].barrier : 0;
     questions->count -= barrier != 0;

@@ -19,8 +19,8 @@ void nl_sim_profile_close(uint64_t token);
  * Returns NULL if no launch has finished. */
 nl_profile *nl_sim_profile_take(uint64_t token);
 
-/* Call begin before and end after a launch whose job->check is set. begin returns -1 if memory runs
- * out. */
+/* Call nl_sim_profile_begin before and nl_sim_profile_end after a launch whose job->check is set.
+ * nl_sim_profile_begin returns -1 if memory runs out. */
 int nl_sim_profile_begin(nl_sim_job *job);
 void nl_sim_profile_end(nl_sim_job *job, CUresult status);
 
@@ -35,7 +35,8 @@ void nl_sim_profile_barrier(nl_sim_worker *worker, int is_barrier);
 /* Call this hook when these lanes of a warp have synchronized. */
 void nl_sim_profile_count_exchange(nl_sim_worker *worker, unsigned warp, uint32_t lanes);
 
-/* The state with which images count accesses on this OS thread; NULL if it runs no profiled launch.
+/* The state with which images count accesses on this OS thread, or NULL if the OS thread runs no
+ * profiled launch.
  */
 extern _Thread_local nl_sim_counting *nl_sim_profile_counting NL_SIM_FAST_TLS;
 /* Returns nl_sim_checker.counting. */

@@ -347,8 +347,8 @@ static void store_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned
         race->updates[race->update_count++] = (nl_sim_pair){.earlier = read->pc, .later = pc};
 }
 
-/* Returns whether the read and the write are parts of one update, as in `if (x > *p) *p = x`. Then
- * both threads execute this update for the same element, which the report explains. */
+/* Returns whether the read and the write are parts of one update, as in `if (x > *p) *p = x`. In
+ * this case, both threads execute the update for the same element, which the report explains. */
 static int is_one_update(const nl_sim_race *race, mark read, mark write) {
     for (unsigned i = 0; i < race->update_count; i++) {
         if (race->updates[i].earlier == read.pc && race->updates[i].later == write.pc)

@@ -69,8 +69,8 @@ void nl_sim_race_close(nl_sim_race *race);
 int nl_sim_race_lacks_memory(const nl_sim_race *race);
 
 /* After an exact search, returns whether the schedule (not the program) determined the order of
- * atomic accesses by different threads to the same memory. If it did not, only barriers order the
- * threads, and the order is the same in every schedule. */
+ * atomic accesses by different threads to the same memory. If the schedule determined no order,
+ * only barriers order the threads, and the order is the same in every schedule. */
 int nl_sim_race_depends_on_schedule(const nl_sim_race *race);
 /* Records that a thread has read the mask of active lanes, which depends on the schedule. */
 void nl_sim_race_note_activemask(struct nl_sim_worker *worker);
@@ -100,8 +100,8 @@ void nl_sim_race_forget_range(struct nl_sim_worker *worker, uintptr_t address, s
  * happen before the block's end. Returns 0 if no such access is in [low, low + size). */
 int nl_sim_race_find_access_after_end(struct nl_sim_worker *worker, uintptr_t low, size_t size,
                                       nl_sim_race_side *late, uintptr_t *address);
-/* Call arrive when the thread arrives at a barrier that this address identifies, and wait when the
- * thread has waited at this barrier. */
+/* Call nl_sim_race_arrive when the thread arrives at a barrier that this address identifies, and
+ * nl_sim_race_wait when the thread has waited at this barrier. */
 void nl_sim_race_arrive(struct nl_sim_worker *worker, unsigned thread, uintptr_t barrier);
 void nl_sim_race_wait(struct nl_sim_worker *worker, unsigned thread, uintptr_t barrier);
 /* Uses of the barriers of phases.h by the running thread. `phase` is the number of the current
@@ -115,11 +115,12 @@ int nl_sim_race_has_barrier(const struct nl_sim_worker *worker, uintptr_t addres
 void nl_sim_race_make_barrier(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier);
 void nl_sim_race_forget_barrier(struct nl_sim_worker *worker, uintptr_t address);
 void nl_sim_race_arrive_in_phase(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier);
-/* Between begin and end, the thread acts for all threads of the phase, to run the completion
- * function or to complete the copies that the barrier tracks: accesses before the arrivals of these
- * threads happen before its own accesses. begin stores the thread's vector clock in *begun, and end
- * restores that clock. If `begun` is NULL, the clock is not restored, and the thread must next wait
- * for the phase. */
+/* Between nl_sim_race_begin_completion and nl_sim_race_end_completion, the thread acts for all
+ * threads of the phase, to run the completion function or to complete the copies that the barrier
+ * tracks: accesses before the arrivals of these threads happen before its own accesses.
+ * nl_sim_race_begin_completion stores the thread's vector clock in *begun, and
+ * nl_sim_race_end_completion restores that clock. If `begun` is NULL, the clock is not restored,
+ * and the thread must next wait for the phase. */
 void nl_sim_race_begin_completion(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier,
                                   nl_sim_vectorclock **begun);
 void nl_sim_race_end_completion(struct nl_sim_worker *worker, const nl_sim_race_phase *barrier,

@@ -261,8 +261,8 @@ static space address_space_of(const nl_sim_worker *w, uintptr_t address) {
 }
 
 /* Returns whether other threads should run before an access to this address: not for local memory,
- * because no other thread can observe the access. They also do not run between the change of a
- * barrier's word and the simulator's report of the barrier. */
+ * because no other thread can observe the access. Other threads also do not run between the change
+ * of a barrier's word and the simulator's report of the barrier. */
 int nl_sim_racereport_should_preempt(nl_sim_worker *w, uintptr_t address, unsigned kind) {
     unsigned strong = kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE);
     if (w->job->schedule)

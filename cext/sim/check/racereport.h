@@ -10,8 +10,9 @@
 struct nl_sim_job;
 struct nl_sim_worker;
 
-/* Call begin before and end after a launch; job->check contains the settings. begin returns -1 if
- * memory runs out. Call end even if begin has failed; end returns the status of the launch. */
+/* Call nl_sim_racereport_begin before and nl_sim_racereport_end after a launch; job->check contains
+ * the settings. nl_sim_racereport_begin returns -1 if memory runs out. Call nl_sim_racereport_end
+ * even after a failure; it returns the status of the launch. */
 int nl_sim_racereport_begin(struct nl_sim_job *job);
 CUresult nl_sim_racereport_end(struct nl_sim_job *job);
 

@@ -2,7 +2,8 @@
  * exceptions in the interrupted thread's state, and single-steps the thread: the operation is
  * repeated and has its normal result. The trap after the single step enables the exceptions again.
  * Not every invalid operation makes a NaN: conversions to integers, comparisons, minimum and
- * maximum also raise the exception. The opcode distinguishes these operations from arithmetic. */
+ * maximum also raise the exception. The opcode distinguishes conversions, comparisons, minimum and
+ * maximum from arithmetic. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

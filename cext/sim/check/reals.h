@@ -1,8 +1,8 @@
 /* sim/check/reals: finds operations that compute NaN or infinity from finite numbers, by
  * floating-point exceptions of the processor.
  *
- * This method is used if the compiler cannot insert calls for this check (g++ on x86-64; for
- * clang++, irpatch.py inserts the calls). Kernels then run with the exceptions for invalid
+ * Floating-point exceptions are used if the compiler cannot insert calls for the NaN check (g++ on
+ * x86-64; for clang++, irpatch.py inserts the calls). Kernels run with the exceptions for invalid
  * operations, divisions by zero and overflows enabled. An operation that only propagates NaN or
  * infinity raises no exception. */
 #ifndef NL_SIM_CHECK_REALS_H

@@ -76,7 +76,7 @@ static inline unsigned nl_sim_request_count_bits(uint64_t bits) {
 void nl_sim_request_count(const uintptr_t *address, uint32_t mask, unsigned size,
                           nl_sim_request_space space, nl_sim_request_kind kind, uint64_t *counters);
 
-/* Does the same for a consecutive load or store of global memory. */
+/* Adds the counters of a consecutive load or store of global memory to `counters`. */
 void nl_sim_request_count_consecutive(uintptr_t address, unsigned size, int is_store,
                                       uint64_t *counters);
 

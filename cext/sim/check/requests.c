@@ -2,7 +2,7 @@
  * by its site, loop iteration and sequence number, and a trace of its lanes.
  *
  * counting.next[thread] is the lane's position in the trace of its warp: the lane has made exactly
- * the events before that position. It is `deviated` if the lane has made other events. Only a lane
+ * the events before that position. The lane is `deviated` if it has made other events. Only a lane
  * at the end of the trace can add an event. The state of a lane at its position (its loops, and the
  * bits of its requests) is computed when it is needed: see move_to_trace_position. */
 #include "sim/check/requests.h"

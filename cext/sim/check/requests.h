@@ -4,14 +4,16 @@
  * The engine runs lanes one after the other. Each instruction of the image that accesses memory is
  * a site. The n-th access of a lane at a site, in the same iteration of the same loops, belongs to
  * the same request as the n-th access of another lane of its warp there. A request is open until
- * the lanes of its warp synchronize. Then the addresses of its lanes are evaluated: distinct
- * sectors of 32 bytes, passes over the 32 banks, lanes with equal addresses.
+ * the lanes of its warp synchronize. When the lanes synchronize, the addresses of the request's
+ * lanes are evaluated: distinct sectors of 32 bytes, passes over the 32 banks, lanes with equal
+ * addresses.
  *
  * The lanes of a warp mostly make the same accesses in the same order. The first lane that runs
  * records its accesses and loop events: the trace of the warp. As long as another lane makes the
- * same ones, only the addresses are stored, which the image does without a call of the engine
- * (nl_sim_counting). A lane that deviates from the trace is given the state that it would have
- * without the trace, and its accesses are looked up one by one until the lanes synchronize. */
+ * same accesses and loop events, only the addresses are stored, which the image does without a call
+ * of the engine (nl_sim_counting). A lane that deviates from the trace is given the state that it
+ * would have without the trace, and its accesses are looked up one by one until the lanes
+ * synchronize. */
 #ifndef NL_SIM_CHECK_REQUESTS_H
 #define NL_SIM_CHECK_REQUESTS_H
 
@@ -37,8 +39,8 @@ nl_sim_counting *nl_sim_requests_get_counting(nl_sim_requests *requests);
 int nl_sim_requests_add(nl_sim_requests *requests, unsigned thread, const void *pc,
                         uintptr_t address, unsigned size, nl_sim_request_space space,
                         nl_sim_request_kind kind);
-/* Call repeat when a lane begins the next iteration of a loop, and leave when the lane has left the
- * loop. */
+/* Call nl_sim_requests_repeat_loop when a lane begins the next iteration of a loop, and
+ * nl_sim_requests_leave_loop when the lane has left the loop. */
 void nl_sim_requests_repeat_loop(nl_sim_requests *requests, unsigned thread, unsigned loop);
 void nl_sim_requests_leave_loop(nl_sim_requests *requests, unsigned thread, unsigned loop);
 /* Counts the open requests of a warp; call this function when the lanes of the warp have

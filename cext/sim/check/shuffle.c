@@ -75,10 +75,11 @@ static void report_source_outside_mask(nl_sim_worker *w, unsigned thread, unsign
 
 static void report_sum_of_unset_value(nl_sim_worker *w, unsigned thread) {
     char text[200];
-    snprintf(text, sizeof text,
-             "calls __shfl_down_sync with mask 0x%08x, and the value that it gets "
-             "was computed from values of lanes that the mask does not name",
-             w->thread[thread].mask);
+    snprintf(
+        text, sizeof text,
+        "calls __shfl_down_sync with mask 0x%08x, "
+        "and the value that it gets was computed from values of lanes that the mask does not name",
+        w->thread[thread].mask);
     report_shuffle(w, thread, text);
 }
 

@@ -1,5 +1,5 @@
 /* sim/check/shuffle: finds shuffles that read from lanes outside of the mask. The value that a
- * shuffle returns for such a lane is undefined. */
+ * shuffle returns for a source lane outside of the mask is undefined. */
 #ifndef NL_SIM_CHECK_SHUFFLE_H
 #define NL_SIM_CHECK_SHUFFLE_H
 

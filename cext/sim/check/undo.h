@@ -16,8 +16,8 @@ void nl_sim_undo_record(nl_sim_undo *undo, uintptr_t address, size_t size);
 int nl_sim_undo_is_complete(const nl_sim_undo *undo);
 /* Saves the results of the first launch; call this function after it. */
 void nl_sim_undo_record_results(nl_sim_undo *undo);
-/* `restore` restores the memory contents before all launches; `finish` restores the results of the
- * first launch. */
+/* nl_sim_undo_restore restores the memory contents before all launches; nl_sim_undo_restore_results
+ * restores the results of the first launch. */
 void nl_sim_undo_restore(nl_sim_undo *undo);
 void nl_sim_undo_restore_results(nl_sim_undo *undo);
 

@@ -24,7 +24,8 @@ typedef struct nl_sim_call {
 } nl_sim_call;
 
 /* Writes to `calls` the inlined calls that contain the instruction at `address` (relative to the
- * image's base), outermost first. Returns their number; calls beyond `most` are omitted. */
+ * image's base), outermost first. Returns the number of inlined calls; calls beyond `most` are
+ * omitted. */
 unsigned nl_sim_dwarf_inlined_calls(const void *image, size_t size, uint64_t address,
                                     nl_sim_call *calls, unsigned most);
 

@@ -32,8 +32,8 @@ static inline void nl_sim_call_leave(const int *device) {
         nl_sim_inflight_end_call(*device);
 }
 
-/* This macro must be the first statement of every driver call. It clears the calling thread's last
- * error. */
+/* NL_SIM_BEGIN must be the first statement of every driver call; it clears the calling thread's
+ * last error. */
 #define NL_SIM_BEGIN() \
     int inside_ __attribute__((cleanup(nl_sim_call_leave))) = nl_sim_call_enter(); \
     do { \

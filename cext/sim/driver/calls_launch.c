@@ -151,7 +151,7 @@ static CUresult check_time_limit(launch_op *l, const nl_sim_child *c) {
 }
 
 /* Runs all launches that the kernels of a grid have made, and recursively the launches of these
- * launches. When they have ended, the grid is complete. */
+ * launches. The grid is complete when all these launches have ended. */
 static CUresult run_child_launches(launch_op *l, CUresult status, nl_sim_stream *stream) {
     nl_sim_child *pending = NULL, *c;
     nl_sim_nested_take_pending(&l->job, &pending);

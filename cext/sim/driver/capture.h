@@ -43,7 +43,7 @@ typedef struct nl_sim_mark {
  * returns 0. */
 int nl_sim_capture_set_mark_lock_held(nl_sim_stream *stream, nl_sim_mark *mark);
 void nl_sim_capture_clear_mark_lock_held(nl_sim_mark *mark);
-/* Makes a stream wait for a recorded event, whose mark this is. Returns 1 and sets *status if the
+/* Makes a stream wait for the recorded event with this mark. Returns 1 and sets *status if the
  * event or the stream belongs to a capture, otherwise returns 0. */
 int nl_sim_capture_wait_for_mark_lock_held(nl_sim_stream *stream, const nl_sim_mark *mark,
                                            CUresult *status);

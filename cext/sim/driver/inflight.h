@@ -4,12 +4,13 @@
 #ifndef NL_SIM_DRIVER_INFLIGHT_H
 #define NL_SIM_DRIVER_INFLIGHT_H
 
-/* Call enter at the beginning and leave at the end of a driver call. enter returns 0 if the context
- * is being destroyed; then do not call leave. */
+/* Call nl_sim_inflight_begin_call at the beginning and nl_sim_inflight_end_call at the end of a
+ * driver call. nl_sim_inflight_begin_call returns 0 if the context is being destroyed; in this
+ * case, do not call nl_sim_inflight_end_call. */
 int nl_sim_inflight_begin_call(int device);
 void nl_sim_inflight_end_call(int device);
-/* close makes new calls fail, and waits for the calls in progress, which must not include the
- * calling one. Only one thread at a time can close a device. */
+/* nl_sim_inflight_close makes new calls fail, and waits for the calls in progress, which must not
+ * include the call that closes the device. Only one thread at a time can close a device. */
 void nl_sim_inflight_close(int device);
 void nl_sim_inflight_open(int device);
 /* Call this in a forked child. */

@@ -40,9 +40,9 @@ uint64_t nl_sim_stream_issue_lock_held(nl_sim_stream *stream, nl_sim_op *op);
 void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket);
 /* Releases one reference. */
 void nl_sim_stream_release_lock_held(nl_sim_stream *stream);
-/* Makes `op` run only after the operation with that ticket; call it before `op` is issued. Acquires
- * a reference to the stream. Returns -1 if memory runs out, which cannot happen for the first three
- * tickets. */
+/* Makes `op` run only after the stream's operation with this ticket; call the function before `op`
+ * is issued. Acquires a reference to the stream. Returns -1 if memory runs out, which cannot happen
+ * for the first three tickets. */
 int nl_sim_stream_add_dependency(nl_sim_op *op, nl_sim_stream *stream, uint64_t ticket);
 
 void nl_sim_stream_open(void);           /* registers the exit handler */

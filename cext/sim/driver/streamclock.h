@@ -26,15 +26,17 @@ void nl_sim_streamclock_join_host(const nl_sim_streamclock *clock);
 /* Sets the user's source line of the calling thread's next operation (nl_driver.SetCaller). */
 enum { NL_SIM_CALLER = 64 };
 void nl_sim_streamclock_set_caller(const char *file, int line);
-/* Writes the source line that set_caller has stored, as "lesson.py, line 20", or "". */
+/* Writes the source line that nl_sim_streamclock_set_caller has stored, as "lesson.py, line 20", or
+ * "". */
 void nl_sim_streamclock_get_caller(char text[NL_SIM_CALLER]);
 /* Returns the number that identifies the stream in reports (nl_driver.StreamNumber). */
 unsigned nl_sim_streamclock_stream_number(CUstream stream);
 
-/* Call begin_host with the operation before a host function runs, and with NULL afterwards.
+/* Call nl_sim_streamclock_begin_host with the operation before a host function runs, and with NULL
+ * afterwards.
  *
- * host_knows implements nl_driver.HostKnows, which host functions call. After the call of
- * host_knows, all work of the stream before the host function happens before later host code. */
+ * nl_sim_streamclock_order_host implements nl_driver.HostKnows, which host functions call: all work
+ * of the stream before the host function happens before later host code. */
 void nl_sim_streamclock_begin_host(const nl_sim_overlap *operation);
 void nl_sim_streamclock_order_host(void);
 

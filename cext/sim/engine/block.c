@@ -114,8 +114,8 @@ static unsigned first_thread(nl_sim_worker *w) {
     return chosen >= 0 ? (unsigned)chosen : nl_sim_take_ready_lane(w, 0, 1);
 }
 
-/* Runs the block worker->next. If its threads need no stacks, also runs all other blocks that the
- * worker has reserved. Returns 0 when the worker must stop. */
+/* Runs the block worker->next. If the block's threads need no stacks, also runs all other blocks
+ * that the worker has reserved. Returns 0 when the worker must stop. */
 static int run_next_block(nl_sim_worker *w) {
     w->leave = NL_SIM_DONE;
     w->fibers = 0;

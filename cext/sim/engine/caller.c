@@ -1,7 +1,7 @@
 /* sim/engine/caller: searches the stack for return addresses, and prefers one whose inlined calls
- * lead from the user's source to the given line of the header. If there is no such address, uses
- * the first return address in the user's source, which is that of the call of the header's
- * function. */
+ * lead from the user's source to the given line of the header. If no return address has such
+ * inlined calls, uses the first return address in the user's source, which is that of the call of
+ * the header's function. */
 #include "sim/engine/caller.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* sim/engine/cluster: runs thread block clusters. The blocks of a cluster run concurrently, each on
- * its own OS thread. They can access each other's shared memory, and share a barrier.
+ * its own OS thread. The blocks of a cluster can access each other's shared memory, and share a
+ * barrier.
  *
  * A block begins when all blocks of its cluster have a worker. The worker of a block runs no other
  * block before all blocks of the cluster have ended, so the shared memory of each block exists as
@@ -26,14 +27,15 @@ nl_sim_dim nl_sim_cluster_block_index(const nl_sim_launch *launch, uint64_t n);
 /* Returns whether the blocks with these linear indices are in the same cluster. */
 int nl_sim_cluster_is_shared(const nl_sim_launch *launch, uint64_t a, uint64_t b);
 
-/* Call open before and close after a launch with clusters; at most `blocks` blocks run
- * concurrently. open returns -1 if memory runs out. */
+/* Call nl_sim_cluster_open before and nl_sim_cluster_close after a launch with clusters; at most
+ * `blocks` blocks run concurrently. nl_sim_cluster_open returns -1 if memory runs out. */
 int nl_sim_cluster_open(struct nl_sim_job *job, uint64_t blocks);
 void nl_sim_cluster_close(struct nl_sim_job *job);
 
 /* Call nl_sim_cluster_begin_block before the worker runs the n-th block of its launch, and
- * nl_sim_cluster_end_block when the block has ended. Both functions wait for the other blocks of
- * the cluster. nl_sim_cluster_begin_block returns -1 if the grid was stopped. */
+ * nl_sim_cluster_end_block when the block has ended. nl_sim_cluster_begin_block and
+ * nl_sim_cluster_end_block wait for the other blocks of the cluster; the former returns -1 if the
+ * grid was stopped. */
 int nl_sim_cluster_begin_block(nl_sim_worker *worker, uint64_t n);
 void nl_sim_cluster_end_block(nl_sim_worker *worker);
 /* Updates the block's arrivals; call this function when a thread of the block has ended. */

@@ -13,7 +13,7 @@ size_t nl_sim_heap_size(void);
 void *nl_sim_heap_alloc(unsigned long long size); /* NULL when it is exhausted */
 /* Returns 0, or -1 if `block` is not an allocated block. NULL is accepted. */
 int nl_sim_heap_free(void *block);
-/* From then on, the shadow memory (sim/engine/shadow.h) is updated for the heap's blocks. */
+/* Starts updating the shadow memory (sim/engine/shadow.h) for the heap's blocks. */
 void nl_sim_heap_watch(void);
 /* Marks a new block as unwritten. */
 void nl_sim_heap_mark_unwritten(uintptr_t block);

@@ -81,13 +81,13 @@ typedef struct nl_sim_job {
     nl_fault fault; /* the first fault, if status is not CUDA_SUCCESS */
 } nl_sim_job;
 
-/* Call open before and close after nl_sim_grid_run; between these calls, any thread may record a
- * fault. */
+/* Call nl_sim_job_open before and nl_sim_job_close after nl_sim_grid_run; while the job is open,
+ * any thread may record a fault. */
 void nl_sim_job_open(nl_sim_job *job);
 void nl_sim_job_close(nl_sim_job *job);
-/* `share` starts to distribute blocks to the caller and to as many threads of the pool as the
- * kernel's cost justifies; each thread calls run(job) once. `unshare` returns when the last of
- * these threads has finished. */
+/* nl_sim_job_start_helpers starts to distribute blocks to the caller and to as many threads of the
+ * pool as the kernel's cost justifies; each thread calls run(job) once. nl_sim_job_end_helpers
+ * returns when the last of these threads has finished. */
 void nl_sim_job_start_helpers(nl_sim_job *job, void (*run)(void *job));
 void nl_sim_job_end_helpers(nl_sim_job *job);
 /* Reserves the next blocks, worker->next to worker->end - 1. Returns 0 if there are no more

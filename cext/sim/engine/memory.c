@@ -132,8 +132,8 @@ static int reserve_entry(void) {
     return 0;
 }
 
-/* Returns whether the allocation was certainly not written. This is never true for memory that the
- * host or other processes can access, because their writes are not recorded. */
+/* Returns whether the allocation was certainly not written. Returns 0 for memory that the host or
+ * other processes can access, because their writes are not recorded. */
 static int is_unwritten(const allocation *a) {
     nl_sim_memory_kind kind = a->info.kind;
     return (kind == NL_SIM_MEMORY_DEVICE || kind == NL_SIM_MEMORY_POOLED) && !a->written &&
@@ -213,9 +213,8 @@ static int check_guard_pattern(const allocation *a, char damage[NL_SIM_MEMORY_TE
     uintptr_t behind = first_damage(end, high), before = first_damage(a->low, a->info.address);
     if (behind < high)
         snprintf(damage, NL_SIM_MEMORY_TEXT,
-                 "a write outside of an array: "
-                 "the first byte that changed is %zu bytes after the end of "
-                 "%s of %zu bytes at 0x%llx",
+                 "a write outside of an array: the first byte that changed is %zu bytes "
+                 "after the end of %s of %zu bytes at 0x%llx",
                  (size_t)(behind - end), noun_of_kind(a->info.kind), a->info.size,
                  (unsigned long long)a->info.address);
     else if (before < a->info.address)

@@ -89,7 +89,7 @@ void nl_sim_memory_describe(uintptr_t address, char *text, size_t size);
 /* The following functions serve the shadow memory (sim/engine/shadow.h). */
 /* Sets *low and *high to the address range that contains all allocations. */
 void nl_sim_memory_range(uintptr_t *low, uintptr_t *high);
-/* From then on, `hear` is called for memory that is allocated or freed, while the lock of
+/* After this call, `hear` is called for memory that is allocated or freed, while the lock of
  * sim/engine/memory is held. */
 typedef void (*nl_sim_memory_heard_fn)(uintptr_t address, size_t size);
 void nl_sim_memory_set_listener(nl_sim_memory_heard_fn hear);

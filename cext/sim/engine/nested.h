@@ -1,6 +1,7 @@
 /* sim/engine/nested: launches inside kernels (dynamic parallelism). The launches of a grid are
- * stored in its job and run after the grid has ended. This is correct because a grid cannot wait
- * for its launches. The caller that ran the job must collect its child launches and run them. */
+ * stored in its job and run after the grid has ended. Running the launches after the grid is
+ * correct, because a grid cannot wait for its launches. The caller that ran the job must collect
+ * its child launches and run them. */
 #ifndef NL_SIM_ENGINE_NESTED_H
 #define NL_SIM_ENGINE_NESTED_H
 

@@ -47,8 +47,8 @@ typedef struct nl_sim_observer {
     int (*is_shared)(const nl_sim_worker *worker, uintptr_t address);
     /* Returns the address of the same shared variable and offset in the block of another worker. */
     uintptr_t (*map_shared)(nl_sim_worker *worker, uintptr_t address, nl_sim_worker *other);
-    /* Returns whether the observer checks memory accesses. If it returns 1, the observer has
-     * already reported an invalid access when the processor traps. */
+    /* Returns whether the observer checks memory accesses. An observer that checks memory accesses
+     * has already reported an invalid access when the processor traps. */
     int (*sees_accesses)(const nl_sim_worker *worker);
     /* Writes the name that the element at the address has in the kernel's source, as "out[127]".
      * Returns 0 if the element has no name. */

@@ -320,8 +320,9 @@ static void find_lines(nl_sim_worker *w) {
     if (running->wait == NL_SIM_WAIT_NONE) {
         running->wait = NL_SIM_WAIT_TURN;
         running->site = (nl_sim_site){.file = NULL};
-        /* Prefers the line at which the thread was interrupted. If that line is in a function of
-         * this library, or is not available, uses the line of the thread's last access. */
+        /* Prefers the line at which the thread was interrupted. If the line of the interruption is
+         * in a function of this library, or is not available, uses the line of the thread's last
+         * access. */
         int exact = 0;
         nl_sim_site at = {.file = NULL};
         if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->job->image &&

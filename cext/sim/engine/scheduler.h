@@ -2,11 +2,11 @@
  *
  * A block starts as a loop on the worker's root fiber, and the root fiber then continues with the
  * next block. If a thread calls an operation that can wait, the loop becomes that thread's fiber,
- * and and the later threads become ready. From then on, a thread that must wait switches directly
- * to the next ready thread, without a scheduler fiber in between. After a block of a kernel was
- * converted in this way, the kernel's later blocks start as fibers. Threads start lazily: the
- * second thread starts when the first thread waits, and so on. A thread that ends without waiting
- * passes its stack to the next thread, without a switch.
+ * and the later threads become ready. In a converted block, a thread that must wait switches
+ * directly to the next ready thread, without a scheduler fiber in between. After a block of a
+ * kernel was converted in this way, the kernel's later blocks start as fibers. Threads start
+ * lazily: the second thread starts when the first thread waits, and so on. A thread that ends
+ * without waiting passes its stack to the next thread, without a switch.
  *
  * Short functions are inlined into the operations that wait (barrier.c, warp.c, thread.c):
  * processors mispredict every return from a function that was called on another stack. */

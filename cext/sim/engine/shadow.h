@@ -1,10 +1,10 @@
 /* sim/engine/shadow: the shadow memory, which records for each byte of simulated memory whether it
  * is allocated and whether it was written.
  *
- * Shadow memory is enabled when the first launch is checked. Memory that was allocated before then
- * counts as written, unless it was certainly not written. Afterwards, allocation, freeing, copies
- * and checked kernels update the shadow memory, and a kernel that is not checked marks all memory
- * as written. */
+ * Shadow memory is enabled when the first launch is checked. Memory that was allocated before the
+ * shadow memory was enabled counts as written, unless it was certainly not written. Once enabled,
+ * the shadow memory is updated by allocation, freeing, copies and checked kernels, and a kernel
+ * that is not checked marks all memory as written. */
 #ifndef NL_SIM_ENGINE_SHADOW_H
 #define NL_SIM_ENGINE_SHADOW_H
 

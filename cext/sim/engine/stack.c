@@ -1,8 +1,8 @@
 /* sim/engine/stack: maps stacks in slabs; the system allocates their pages when kernels use them.
  * The guard below each stack is wide, so that a large frame does not skip it. With the size of the
  * guard, the distance between two stacks is an odd number of pages, so that equal offsets in
- * different stacks are in different cache sets. For the same reason, the initial stack pointers
- * differ within a page. */
+ * different stacks are in different cache sets. The initial stack pointers differ within a page, so
+ * that frames of different stacks are in different cache sets. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif

@@ -447,8 +447,8 @@ const char *nl_sim_texture_surface(unsigned long long surface, const nl_sim_plac
         (!cube && (unsigned)kind != a->dimensions))
         return "the surface's shape differs from the shape that the function accesses";
     if (p->x % (int)p->size)
-        return "the x of a surface access is a byte offset, and must be a multiple of the "
-               "element's size";
+        return "the x of a surface access is a byte offset, "
+               "and must be a multiple of the element's size";
     int64_t most = ((int64_t)a->width * size) / p->size;
     int64_t x = apply_boundary_mode(p->outside, p->x < 0 ? -1 : p->x / (int)p->size, most);
     int64_t y = apply_boundary_mode(p->outside, kind == NL_SIM_TEXTURE_1D ? 0 : p->y, a->height);

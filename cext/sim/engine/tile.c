@@ -29,9 +29,8 @@ static void check_common_source(nl_sim_worker *w, unsigned first, unsigned threa
     for (unsigned i = 1; i < threads; i++)
         if (tile[i].argument & NL_SIM_TILE_ONE_SOURCE && tile[i].argument != tile[0].argument) {
             snprintf(text, sizeof text,
-                     "shfl in a tile of %u threads reads the value of thread %u, and its thread 0 "
-                     "reads that of %u: "
-                     "all threads must read the same",
+                     "shfl in a tile of %u threads reads the value of thread %u, "
+                     "and its thread 0 reads that of %u: all threads must read the same",
                      threads, tile[i].argument & ~NL_SIM_TILE_ONE_SOURCE,
                      tile[0].argument & ~NL_SIM_TILE_ONE_SOURCE);
             raise_fault(w, text, first + i, tile[i].site);

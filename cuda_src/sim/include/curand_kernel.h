@@ -1,5 +1,5 @@
-/* curand_kernel.h for the simulator: curand_kernel.h for the simulator: the generators XORWOW (the
- * default) and Philox, with the same sequences as cuRAND. */
+/* curand_kernel.h for the simulator: the generators XORWOW (the default) and Philox, with the same
+ * sequences as cuRAND. */
 #ifndef NUMBALITE_SIM_CURAND_KERNEL_H
 #define NUMBALITE_SIM_CURAND_KERNEL_H
 
@@ -74,14 +74,14 @@ NUMBALITE_SIM_INLINE unsigned xorwow_step(unsigned *v) {
     return v[4];
 }
 
-NUMBALITE_SIM_OWN void xorwow_jump_apart(unsigned *state, unsigned long long steps, int scale) {
+NUMBALITE_SIM_OWN void xorwow_jump_scaled(unsigned *state, unsigned long long steps, int scale) {
     ops->xorwow_jump(state, steps, scale);
 }
 /* Calls the engine, which contains the tables for jumps. The engine receives a copy of the state,
  * so that only this function accesses the state itself, and the checks see this access. */
 NUMBALITE_SIM_STATED void xorwow_jump(unsigned *v, unsigned long long steps, int scale) {
     unsigned state[5] = {v[0], v[1], v[2], v[3], v[4]};
-    xorwow_jump_apart(state, steps, scale);
+    xorwow_jump_scaled(state, steps, scale);
     for (int k = 0; k < 5; ++k)
         v[k] = state[k];
 }
@@ -203,10 +203,10 @@ NUMBALITE_SIM_STATED uint4 curand4(curandStatePhilox4_32_10 *state) {
 /* ---- distributions ---- */
 
 namespace numbalite_sim {
-NUMBALITE_SIM_INLINE float uniform_of(unsigned x) {
+NUMBALITE_SIM_INLINE float uniform_from_word(unsigned x) {
     return x * CURAND_2POW32_INV + CURAND_2POW32_INV / 2.0f;
 }
-NUMBALITE_SIM_INLINE double uniform_of(unsigned x, unsigned y) {
+NUMBALITE_SIM_INLINE double uniform_from_word(unsigned x, unsigned y) {
     unsigned long long z = x ^ static_cast<unsigned long long>(y) << (53 - 32);
     return z * CURAND_2POW53_INV_DOUBLE + CURAND_2POW53_INV_DOUBLE / 2.0;
 }
@@ -229,11 +229,11 @@ inline double2 box_muller(unsigned x0, unsigned x1, unsigned y0, unsigned y1) {
 } // namespace numbalite_sim
 
 template <class S> NUMBALITE_SIM_STATED float curand_uniform(S *state) {
-    return numbalite_sim::uniform_of(curand(state));
+    return numbalite_sim::uniform_from_word(curand(state));
 }
 NUMBALITE_SIM_STATED double curand_uniform_double(curandStateXORWOW *state) {
     unsigned x = curand(state), y = curand(state);
-    return numbalite_sim::uniform_of(x, y);
+    return numbalite_sim::uniform_from_word(x, y);
 }
 NUMBALITE_SIM_STATED double
 curand_uniform_double(curandStatePhilox4_32_10 *state) { /* uses only 32 bits, as cuRAND does */
@@ -277,12 +277,12 @@ NUMBALITE_SIM_STATED double curand_log_normal_double(S *state, double mean, doub
 }
 NUMBALITE_SIM_STATED float4 curand_uniform4(curandStatePhilox4_32_10 *state) {
     uint4 x = curand4(state);
-    return float4{numbalite_sim::uniform_of(x.x), numbalite_sim::uniform_of(x.y),
-                  numbalite_sim::uniform_of(x.z), numbalite_sim::uniform_of(x.w)};
+    return float4{numbalite_sim::uniform_from_word(x.x), numbalite_sim::uniform_from_word(x.y),
+                  numbalite_sim::uniform_from_word(x.z), numbalite_sim::uniform_from_word(x.w)};
 }
 NUMBALITE_SIM_STATED double2 curand_uniform2_double(curandStatePhilox4_32_10 *state) {
     uint4 x = curand4(state);
-    return double2{numbalite_sim::uniform_of(x.x, x.y), numbalite_sim::uniform_of(x.z, x.w)};
+    return double2{numbalite_sim::uniform_from_word(x.x, x.y), numbalite_sim::uniform_from_word(x.z, x.w)};
 }
 NUMBALITE_SIM_STATED float4 curand_normal4(curandStatePhilox4_32_10 *state) {
     uint4 x = curand4(state);

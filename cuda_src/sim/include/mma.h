@@ -113,7 +113,7 @@ template <class T, int extent, int k> struct operand
 
 /* Computes the product of fragments that are stored in words, as in PTX's mma. */
 template <class Matrix, int k, class A, class B>
-NUMBALITE_SIM_INLINE void product_of_words(int *d, const A *a, const B *b, const int *c, bool satf, const char *file, int line) {
+NUMBALITE_SIM_INLINE void multiply_word_fragments(int *d, const A *a, const B *b, const int *c, bool satf, const char *file, int line) {
     unsigned result[2];
     matrix::mma<Matrix, Matrix, matrix::s32, matrix::s32, 8, 8, k>(
         result, reinterpret_cast<const unsigned *>(a), reinterpret_cast<const unsigned *>(b),
@@ -247,7 +247,7 @@ NUMBALITE_SIM_INLINE void
 mma_sync(fragment<accumulator, 8, 8, 32, int> &d, const fragment<matrix_a, 8, 8, 32, T, row_major> &a,
          const fragment<matrix_b, 8, 8, 32, T, col_major> &b, const fragment<accumulator, 8, 8, 32, int> &c,
          bool satf = false, NUMBALITE_SIM_SITE) {
-    nl_detail::product_of_words<nl_detail::element<T>, 32>(d.x, a.x, b.x, c.x, satf, file, line);
+    nl_detail::multiply_word_fragments<nl_detail::element<T>, 32>(d.x, a.x, b.x, c.x, satf, file, line);
 }
 NUMBALITE_SIM_INLINE void
 bmma_sync(fragment<accumulator, 8, 8, 128, int> &d,
@@ -257,9 +257,9 @@ bmma_sync(fragment<accumulator, 8, 8, 128, int> &d,
           experimental::bmmaBitOp operation = experimental::bmmaBitOpXOR,
           experimental::bmmaAccumulateOp = experimental::bmmaAccumulateOpPOPC, NUMBALITE_SIM_SITE) {
     if (operation == experimental::bmmaBitOpAND)
-        nl_detail::product_of_words<nl_detail::matrix::b1<true>, 4>(d.x, a.x, b.x, c.x, false, file, line);
+        nl_detail::multiply_word_fragments<nl_detail::matrix::b1<true>, 4>(d.x, a.x, b.x, c.x, false, file, line);
     else
-        nl_detail::product_of_words<nl_detail::matrix::b1<false>, 4>(d.x, a.x, b.x, c.x, false, file, line);
+        nl_detail::multiply_word_fragments<nl_detail::matrix::b1<false>, 4>(d.x, a.x, b.x, c.x, false, file, line);
 }
 
 } // namespace wmma

@@ -1,5 +1,6 @@
 /* cuda/std/__cccl/builtin.h: on the simulator, libcu++ assumes the builtin functions of NVRTC. g++
- * lacks some of them. This header undefines their macros, so that libcu++ uses templates. */
+ * lacks some of them. This header undefines the macros of the missing builtins, so that libcu++
+ * uses templates. */
 #pragma once
 #include_next <cuda/std/__cccl/builtin.h>
 #ifndef NUMBALITE_SIM_CLANG
