@@ -172,7 +172,7 @@ static void copy_past_caches(char *to, const char *from, size_t size) {
 
 static void drop_event(CUevent event) {
     if (nl_device_bind_for_release(marks.device, marks.generation))
-        nl_driver_report(nl_cu.EventDestroy(event), "cuEventDestroy");
+        nl_driver_print_failure(nl_cu.EventDestroy(event), "cuEventDestroy");
 }
 
 static void destroy_clearing_events(void) {
@@ -181,7 +181,7 @@ static void destroy_clearing_events(void) {
     if (marks.last != NULL)
         drop_event(marks.last);
     if (marks.stream != NULL && nl_device_bind_for_release(marks.device, marks.generation))
-        nl_driver_report(nl_cu.StreamDestroy(marks.stream), "cuStreamDestroy");
+        nl_driver_print_failure(nl_cu.StreamDestroy(marks.stream), "cuStreamDestroy");
     memset(&marks, 0, sizeof marks);
 }
 
@@ -263,8 +263,8 @@ static int count_threads(uint64_t setting, uint64_t chunks) {
 /* Runs own(data) in this thread, and others(data) in up to members - 1 pool threads. A pool thread
  * that has not started when own() returns does not run others(data), so own() must complete all
  * work that no other thread has claimed. */
-static void share_among_threads(int members, void (*own)(void *), void (*others)(void *),
-                                void *data) {
+static void run_among_threads(int members, void (*own)(void *), void (*others)(void *),
+                              void *data) {
     nl_threads_job job = {.run = others, .data = data};
     unsigned count = (unsigned)members - 1;
     if (members <= nl_threads_count_processors())
@@ -301,7 +301,7 @@ static nl_host_block *acquire_ring(nl_device *dev, int members) {
     if (nl_hostblock_is_locked(block))
         return block;
     ring r = {block->memory, 0, size / HUGE_PAGE};
-    share_among_threads(members, populate_ring_pages, populate_ring_pages, &r);
+    run_among_threads(members, populate_ring_pages, populate_ring_pages, &r);
     if (nl_hostblock_lock(block, dev, &ignored) == 0)
         return block;
     nl_hostblock_release(block);
@@ -455,7 +455,7 @@ static void choose_send_chunks(sending *s) {
 /* Waits for the previous copy to the device, so that its ring can be reused: a second ring costs
  * more time than this wait. If the ring has fewer slots than there are chunks, also waits for the
  * earlier work of the stream, because otherwise the threads would poll while that work runs. */
-static int prepare_stream(sending *s, nl_error *err) {
+static int prepare_stream_for_send(sending *s, nl_error *err) {
     if (marks.sent && NL_CU(err, EventSynchronize, marks.last) < 0)
         return -1;
     marks.sent = 0;
@@ -470,20 +470,20 @@ static int send_with_threads(sending *s, nl_error *err) {
     if (create_clearing_events(s->device, s->chunks > s->slot_count ? s->slot_count : 0, &ignored) <
         0)
         return 0;
-    if (prepare_stream(s, err) < 0)
+    if (prepare_stream_for_send(s, err) < 0)
         return -1;
     block = acquire_ring(s->device, members);
     if (block == NULL)
         return 0;
     s->ring = block->memory;
-    share_among_threads(members, fill_slots, fill_slots, s);
+    run_among_threads(members, fill_slots, fill_slots, s);
     submit_sends(s);
     if (s->failed) {
         *err = s->error;
-        nl_hostblock_release_after(block, s->device, s->stream);
+        nl_hostblock_release_after_work(block, s->device, s->stream);
         return -1;
     }
-    nl_hostblock_release_after(block, s->device, s->stream);
+    nl_hostblock_release_after_work(block, s->device, s->stream);
     marks.sent = NL_CU(&ignored, EventRecord, marks.last, s->stream) == 0;
     return 1;
 }
@@ -646,7 +646,7 @@ static void populate_pages_before_copy(receiving *r, int *members) {
     uint64_t first, end;
     if (!r->is_new || nl_cu.StreamQuery(r->before) != CUDA_ERROR_NOT_READY)
         return;
-    share_among_threads(*members, populate_pages_and_query_stream, populate_remaining_pages, r);
+    run_among_threads(*members, populate_pages_and_query_stream, populate_remaining_pages, r);
     if (find_chunks_of_page(r, r->cleared, &first, &end))
         return;
     r->is_new = 0;
@@ -750,10 +750,10 @@ static int receive_with_threads(receiving *r, nl_error *err) {
     r->ring = block->memory;
     if (r->is_new && members > 1 && !marks.received) {
         r->is_ready = 0;
-        share_among_threads(members, submit_first_chunks, populate_remaining_pages, r);
+        run_among_threads(members, submit_first_chunks, populate_remaining_pages, r);
     }
     marks.received = 1;
-    share_among_threads(members, receive_chunks, receive_chunks, r);
+    run_among_threads(members, receive_chunks, receive_chunks, r);
     if (r->failed) {
         *err = r->error;
         nl_wait_hold_interrupts();

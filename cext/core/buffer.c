@@ -221,23 +221,24 @@ nl_buffer *nl_buffer_reuse(nl_device *dev, size_t size) {
 static void release_memory(nl_buffer *buffer) {
     if (buffer->pooled) {
         nl_atomic_add(&buffer->device->returned, buffer->block.capacity);
-        nl_driver_report(nl_cu.MemFreeAsync(buffer->address, buffer->ordered), "cuMemFreeAsync");
+        nl_driver_print_failure(nl_cu.MemFreeAsync(buffer->address, buffer->ordered),
+                                "cuMemFreeAsync");
     } else {
-        nl_driver_report(nl_cu.MemFree(buffer->address), "cuMemFree");
+        nl_driver_print_failure(nl_cu.MemFree(buffer->address), "cuMemFree");
     }
 }
 
 /* Frees the oldest ready blocks until at most `keep` bytes are cached. Returns a ready block: only
  * work for which stream 0 waits still uses it. */
 static void evict_blocks(nl_device *dev, size_t keep) {
-    for (nl_block *b = nl_pool_evict(&dev->cache, keep), *next; b != NULL; b = next) {
+    for (nl_block *b = nl_pool_evict_ready(&dev->cache, keep), *next; b != NULL; b = next) {
         next = b->next;
         release_memory((nl_buffer *)b);
         nl_mem_free(b);
     }
 }
 
-int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err) {
+int nl_buffer_trim_cache(nl_device *dev, size_t keep, nl_error *err) {
     if (nl_device_bind(dev, err) < 0 || wait_until_idle(dev, err) < 0)
         return -1;
     evict_blocks(dev, keep);
@@ -279,7 +280,7 @@ static CUresult allocate_memory(size_t size, const nl_buffer *buffer, CUdevicept
 static CUresult allocate_after_trim(nl_device *dev, size_t size, const nl_buffer *buffer,
                                     CUdeviceptr *address) {
     nl_error problem;
-    if (nl_buffer_trim(dev, 0, &problem) < 0)
+    if (nl_buffer_trim_cache(dev, 0, &problem) < 0)
         return problem.code != 0 ? (CUresult)problem.code : CUDA_ERROR_OUT_OF_MEMORY;
     return allocate_memory(size, buffer, address);
 }
@@ -335,7 +336,7 @@ static int allocate_driver_memory(nl_device *dev, size_t capacity, nl_buffer *bu
         status = allocate_memory(capacity, buffer, &buffer->address);
         if (status == CUDA_ERROR_OUT_OF_MEMORY && !capturing)
             status = allocate_after_trim(dev, capacity, buffer, &buffer->address);
-        nl_pool_finish_alloc(&dev->cache, &buffer->block, status == CUDA_SUCCESS);
+        nl_pool_end_allocation(&dev->cache, &buffer->block, status == CUDA_SUCCESS);
     }
     if (status != CUDA_SUCCESS)
         return refuse_allocation(dev, buffer->size, status, err);
@@ -396,8 +397,9 @@ int nl_buffer_alloc_ordered(nl_device *dev, size_t size, CUstream stream, int bl
     return 0;
 }
 
-int nl_buffer_wrap(nl_device *dev, CUdeviceptr address, size_t size, nl_buffer_finalizer finalizer,
-                   void *owner, nl_buffer **out, nl_error *err) {
+int nl_buffer_wrap_memory(nl_device *dev, CUdeviceptr address, size_t size,
+                          nl_buffer_finalizer finalizer, void *owner, nl_buffer **out,
+                          nl_error *err) {
     nl_buffer *buffer = new_buffer(dev, size, err);
     if (buffer == NULL)
         return -1;
@@ -434,8 +436,9 @@ static int cache_buffer(nl_buffer *buffer) {
     if (buffer->ordered != NULL || !nl_device_are_usable() ||
         buffer->generation != nl_atomic_load(&dev->generation))
         return 0;
-    nl_atomic_sub(&live, 1); /* after nl_pool_release another thread may already use the buffer */
-    if (nl_pool_release(&dev->cache, &buffer->block, cache_state_of(buffer)))
+    nl_atomic_sub(&live,
+                  1); /* after nl_pool_release_block another thread may already use the buffer */
+    if (nl_pool_release_block(&dev->cache, &buffer->block, cache_state_of(buffer)))
         return 1;
     nl_atomic_add(&live, 1);
     return 0;
@@ -462,8 +465,9 @@ static void trim_driver_pool(nl_device *dev) {
         return;
     nl_atomic_store(&dev->returned, 0);
     if (nl_device_wait_for_release(dev))
-        nl_driver_report(nl_cu.MemPoolTrimTo(dev->pool, nl_atomic_load(&dev->cache.cache_limit)),
-                         "cuMemPoolTrimTo");
+        nl_driver_print_failure(
+            nl_cu.MemPoolTrimTo(dev->pool, nl_atomic_load(&dev->cache.cache_limit)),
+            "cuMemPoolTrimTo");
 }
 
 /* Frees the oldest cached blocks until the buffer fits into the cache, and caches the buffer. */

@@ -59,8 +59,9 @@ int nl_buffer_alloc_ordered(nl_device *dev, size_t size, CUstream stream, int bl
 nl_buffer *nl_buffer_reuse(nl_device *dev, size_t size);
 /* Makes a buffer for memory of another owner. finalizer(owner) is called when the last reference is
  * released. */
-int nl_buffer_wrap(nl_device *dev, CUdeviceptr address, size_t size, nl_buffer_finalizer finalizer,
-                   void *owner, nl_buffer **out, nl_error *err);
+int nl_buffer_wrap_memory(nl_device *dev, CUdeviceptr address, size_t size,
+                          nl_buffer_finalizer finalizer, void *owner, nl_buffer **out,
+                          nl_error *err);
 void nl_buffer_retain(nl_buffer *buffer);
 void nl_buffer_release(nl_buffer *buffer); /* accepts NULL; never fails */
 /* The steps of nl_buffer_release. nl_buffer_drop_reference releases a reference without making
@@ -92,7 +93,7 @@ void nl_buffer_forget_users(nl_buffer *buffer);
 
 /* Returns cached memory to the system until at most `keep` bytes are cached. Waits for the
  * device. */
-int nl_buffer_trim(nl_device *dev, size_t keep, nl_error *err);
+int nl_buffer_trim_cache(nl_device *dev, size_t keep, nl_error *err);
 /* Frees all cached memory at the end of the process, so that leak checkers find none. This function
  * does not wait, because a kernel may run forever, and calls no finalizers. */
 void nl_buffer_empty_caches_at_exit(void);

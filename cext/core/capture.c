@@ -19,8 +19,8 @@ int nl_capture_relax_mode(int *mode, nl_error *err) {
 }
 
 void nl_capture_restore_mode(int mode) {
-    nl_driver_report(nl_cu.ThreadExchangeStreamCaptureMode(&mode),
-                     "cuThreadExchangeStreamCaptureMode");
+    nl_driver_print_failure(nl_cu.ThreadExchangeStreamCaptureMode(&mode),
+                            "cuThreadExchangeStreamCaptureMode");
 }
 
 static void forget_captures_in_child(void) {
@@ -68,7 +68,7 @@ int nl_capture_has_stream(CUstream stream) {
     return has;
 }
 
-void *nl_capture_owner(CUstream stream, void (*retain)(void *owner)) {
+void *nl_capture_retain_owner(CUstream stream, void (*retain)(void *owner)) {
     unsigned long long id = nl_capture_id_of_stream(stream);
     void *owner = NULL;
     if (id == 0)
@@ -94,7 +94,7 @@ int nl_capture_is_on_device(const void *device) {
     return found;
 }
 
-CUstream nl_capture_stream(void) {
+CUstream nl_capture_stream_of_thread(void) {
     CUstream stream = NULL;
     if (!nl_capture_is_any_active())
         return NULL;
@@ -106,7 +106,7 @@ CUstream nl_capture_stream(void) {
 }
 
 int nl_capture_is_active_in_thread(void) {
-    return nl_capture_stream() != NULL;
+    return nl_capture_stream_of_thread() != NULL;
 }
 
 /* ---- the objects that a capture uses ---- */

@@ -15,7 +15,7 @@
 /* A capture; member of the graph that the capture creates. */
 typedef struct nl_capture {
     const void *device; /* of the stream */
-    void *owner;        /* see nl_capture_owner */
+    void *owner;        /* see nl_capture_retain_owner */
     const void *thread; /* the thread that began the capture */
     CUstream stream;
     unsigned long long id;
@@ -62,14 +62,14 @@ unsigned long long nl_capture_id_of_stream(CUstream stream);
 int nl_capture_has_stream(CUstream stream);
 /* Returns the owner of the stream's capture, after calling retain(owner), or NULL if there is
  * none. */
-void *nl_capture_owner(CUstream stream, void (*retain)(void *owner));
+void *nl_capture_retain_owner(CUstream stream, void (*retain)(void *owner));
 /* Returns whether this library is capturing a stream of the device, in any thread. */
 int nl_capture_is_on_device(const void *device);
 /* Returns whether the calling thread is capturing a stream. */
 int nl_capture_is_active_in_thread(void);
 /* Returns the stream that the calling thread captures, which is used for work without an explicit
  * stream, or NULL if this library is not capturing the stream. */
-CUstream nl_capture_stream(void);
+CUstream nl_capture_stream_of_thread(void);
 /* Records that work on `stream` uses the object. Returns 1 if the object was added, 2 if it was
  * already recorded, 0 if the stream is not being captured, -1 on an error. */
 int nl_capture_keep_alive(CUstream stream, void *thing, nl_error *err);

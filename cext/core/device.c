@@ -99,7 +99,7 @@ int nl_device_configure(const char *kind, int sim_devices, int first, nl_error *
     return status;
 }
 
-void nl_device_set_opener(int (*function)(const char *kind, nl_error *err)) {
+void nl_device_set_open_hook(int (*function)(const char *kind, nl_error *err)) {
     opener = function;
 }
 
@@ -159,12 +159,12 @@ const char *nl_device_fallback_reason(void) {
 
 void nl_device_synchronize_at_exit(void) {
     nl_error ignored;
-    for (int i = 0; i < device_count && nl_device_are_usable() && !nl_wait_was_ended(); i++)
+    for (int i = 0; i < device_count && nl_device_are_usable() && !nl_wait_was_any_ended(); i++)
         if (nl_atomic_load(&ready[i]))
             (void)nl_device_synchronize(&devices[i], &ignored);
-    if (nl_wait_was_ended()) {
+    if (nl_wait_was_any_ended()) {
         nl_atomic_store(&abandoned, 1);
-        nl_wait_end_process();
+        nl_wait_exit_process();
     }
 }
 
@@ -289,7 +289,8 @@ static int retain_context_lock_held(nl_device *dev, nl_error *err) {
     if (NL_CU(err, DevicePrimaryCtxRetain, &dev->context, dev->handle) < 0)
         return -1;
     if (open_pool(dev, err) < 0) {
-        nl_driver_report(nl_cu.DevicePrimaryCtxRelease(dev->handle), "cuDevicePrimaryCtxRelease");
+        nl_driver_print_failure(nl_cu.DevicePrimaryCtxRelease(dev->handle),
+                                "cuDevicePrimaryCtxRelease");
         return -1;
     }
     nl_atomic_store(&ready[dev->ordinal], 1);
@@ -381,7 +382,8 @@ int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
  * is repeated once. */
 int nl_device_wait_for_release(nl_device *dev) {
     uint64_t stamp = nl_pool_sequence(&dev->cache);
-    if (nl_wait_was_ended() && !nl_cu.ends_waits && nl_cu.StreamQuery(NULL) == CUDA_ERROR_NOT_READY)
+    if (nl_wait_was_any_ended() && !nl_cu.ends_waits &&
+        nl_cu.StreamQuery(NULL) == CUDA_ERROR_NOT_READY)
         return 0; /* a kernel is still running */
     CUresult status = nl_cu.CtxSynchronize();
     if (status != CUDA_SUCCESS && status != NL_STATUS_FAILED)
@@ -588,7 +590,7 @@ int nl_device_query_pointer(CUdeviceptr address, nl_address *answer, nl_error *e
     return NL_CU(err, PointerGetAttributes, 3, attributes, values, address);
 }
 
-nl_device *nl_device_of_address(nl_device *here, CUdeviceptr address) {
+nl_device *nl_device_find_by_address(nl_device *here, CUdeviceptr address) {
     nl_address a;
     nl_error ignored;
     if (device_count <= 1 || address == 0 || nl_device_query_pointer(address, &a, &ignored) < 0 ||
@@ -648,7 +650,7 @@ static void forget_context_state(nl_device *dev) {
     dev->order_event = NULL;
     dev->copy_stream = NULL;
     nl_mutex_unlock(&dev->lock);
-    nl_pool_forget(&dev->cache);
+    nl_pool_discard_blocks(&dev->cache);
 }
 
 /* Blocks new exports. Returns 0 if memory is exported. */
@@ -687,7 +689,8 @@ static int reset_context(nl_device *dev, nl_error *err) {
         nl_atomic_store(&ready[dev->ordinal], 1);
     } else {
         forget_context_state(dev);
-        nl_driver_report(nl_cu.DevicePrimaryCtxRelease(dev->handle), "cuDevicePrimaryCtxRelease");
+        nl_driver_print_failure(nl_cu.DevicePrimaryCtxRelease(dev->handle),
+                                "cuDevicePrimaryCtxRelease");
         status = retain_context(dev, err);
     }
     end_reset(dev);

@@ -55,7 +55,7 @@ int nl_device_configure(const char *kind, int sim_devices, int first, nl_error *
  * Before the driver is opened, the function is called with NULL, and may call nl_device_configure;
  * afterwards it is called with the kind of the driver. If the function returns -1, opening fails.
  * Must be set once, by py/. */
-void nl_device_set_opener(int (*opener)(const char *kind, nl_error *err));
+void nl_device_set_open_hook(int (*opener)(const char *kind, nl_error *err));
 /* Opens the driver if necessary ("auto": the CUDA driver, else the simulator) and returns its kind,
  * "cuda" or "sim". */
 const char *nl_device_open(nl_error *err);
@@ -149,7 +149,7 @@ int nl_device_query_pointer(CUdeviceptr address, nl_address *answer, nl_error *e
 /* Returns the device whose memory contains the address. Returns `here` for memory that every device
  * can access (host, managed) and for addresses that are not registered with the driver. Makes no
  * driver call if there is only one device. */
-nl_device *nl_device_of_address(nl_device *here, CUdeviceptr address);
+nl_device *nl_device_find_by_address(nl_device *here, CUdeviceptr address);
 /* Sets the number of bytes of freed memory that the cache, and the driver's pool, keep for
  * reuse. */
 int nl_device_set_cache_limit(nl_device *dev, size_t limit, nl_error *err);

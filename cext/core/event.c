@@ -30,7 +30,7 @@ int nl_event_create(nl_device *dev, int timing, nl_event **out, nl_error *err) {
 static void destroy_event(void *thing) {
     nl_event *event = thing;
     if (nl_device_bind_for_release(event->device, event->generation)) {
-        nl_driver_report(nl_cu.EventDestroy(event->handle), "cuEventDestroy");
+        nl_driver_print_failure(nl_cu.EventDestroy(event->handle), "cuEventDestroy");
     }
     nl_atomic_sub(&live, 1);
     nl_mem_free(event);

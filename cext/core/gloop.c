@@ -187,7 +187,7 @@ static int broadcast_loop_dimensions(nl_gloop *loop, const nl_goperand *o) {
     return 0;
 }
 
-int nl_gloop_broadcast(nl_gloop *loop, nl_error *err) {
+int nl_gloop_broadcast_operands(nl_gloop *loop, nl_error *err) {
     const nl_gcore *c = loop->core;
     for (int k = 0; k < loop->ndim; k++)
         loop->shape[k] = 1;
@@ -314,7 +314,7 @@ static int needs_64_bit_offsets(const nl_gpacked *p, int operands) {
     return 0;
 }
 
-int nl_gloop_pack(const nl_gloop *loop, nl_gpacked *p, nl_error *err) {
+int nl_gloop_merge_dimensions(const nl_gloop *loop, nl_gpacked *p, nl_error *err) {
     int operands = operand_count(loop), sorted[NL_MAX_DIMS];
     __int128 count = 1;
     for (int k = 0; k < loop->ndim; k++)
@@ -370,8 +370,8 @@ static uint64_t magic_divisor(int64_t d) {
     return (magic & UINT32_MAX) | (uint64_t)shift << 32;
 }
 
-int nl_gloop_write(const nl_gpacked *p, const nl_gloop *loop, int dims, int lanes,
-                   const uint64_t (*slots)[2], uint64_t *words) {
+int nl_gloop_write_parameter(const nl_gpacked *p, const nl_gloop *loop, int dims, int lanes,
+                             const uint64_t (*slots)[2], uint64_t *words) {
     int operands = operand_count(loop), lead = dims - p->dims, n = 0, total = 0;
     int64_t shape[NL_GU_MAX_OPERANDS * NL_GU_MAX_CORE];
     int64_t strides[NL_GU_MAX_OPERANDS * NL_GU_MAX_CORE];

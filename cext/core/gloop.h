@@ -62,7 +62,7 @@ int nl_gloop_read_dimensions(nl_gloop *loop, nl_error *err);
 /* Sets `sizes` from the shapes of the operands. Before this step, the caller may change `axes`. */
 int nl_gloop_set_sizes(nl_gloop *loop, nl_error *err);
 /* Sets the loop's shape, to which the inputs and the caller's outputs broadcast. */
-int nl_gloop_broadcast(nl_gloop *loop, nl_error *err);
+int nl_gloop_broadcast_operands(nl_gloop *loop, nl_error *err);
 /* Sets the shape of an output that the caller did not pass, and its strides. `order` is 'C', 'F',
  * or 'K' for the order of the inputs' loop dimensions in memory. If `fortran_core` is set, the core
  * dimensions have Fortran order. */
@@ -82,7 +82,7 @@ typedef struct nl_gpacked {
     int64_t shape[NL_MAX_DIMS];
     int64_t strides[NL_GU_MAX_OPERANDS][NL_MAX_DIMS];
 } nl_gpacked;
-int nl_gloop_pack(const nl_gloop *loop, nl_gpacked *packed, nl_error *err);
+int nl_gloop_merge_dimensions(const nl_gloop *loop, nl_gpacked *packed, nl_error *err);
 /* Returns the number of dimensions of the kernel that handles `dims` dimensions: 1, 2, 4, 8 or
  * 32. */
 int nl_gloop_kernel_dims(int dims);
@@ -94,7 +94,7 @@ int nl_gloop_kernel_dims(int dims);
 #define NL_GU_MAX_WORDS \
     (2 * NL_GU_MAX_OPERANDS + 4 + 2 * NL_MAX_DIMS + NL_GU_MAX_OPERANDS * NL_MAX_DIMS + \
      2 * NL_GU_MAX_OPERANDS * NL_GU_MAX_CORE)
-int nl_gloop_write(const nl_gpacked *packed, const nl_gloop *loop, int dims, int lanes,
-                   const uint64_t (*slots)[2], uint64_t *words);
+int nl_gloop_write_parameter(const nl_gpacked *packed, const nl_gloop *loop, int dims, int lanes,
+                             const uint64_t (*slots)[2], uint64_t *words);
 
 #endif

@@ -28,9 +28,9 @@ static void destroy_graph(void *thing) {
     nl_graph *g = thing;
     if (nl_device_bind_for_release(g->device, g->generation)) {
         if (g->exec != NULL)
-            nl_driver_report(nl_cu.GraphExecDestroy(g->exec), "cuGraphExecDestroy");
+            nl_driver_print_failure(nl_cu.GraphExecDestroy(g->exec), "cuGraphExecDestroy");
         if (g->handle != NULL)
-            nl_driver_report(nl_cu.GraphDestroy(g->handle), "cuGraphDestroy");
+            nl_driver_print_failure(nl_cu.GraphDestroy(g->handle), "cuGraphDestroy");
     }
     nl_event_destroy(g->done);
     nl_stream_release(g->stream);
@@ -80,9 +80,9 @@ static int begin_capture(nl_graph *g, nl_error *err) {
     if (nl_capture_register(&g->capture, handle, err) == 0)
         return 0;
     CUgraph none = NULL;
-    nl_driver_report(nl_cu.StreamEndCapture(handle, &none), "cuStreamEndCapture");
+    nl_driver_print_failure(nl_cu.StreamEndCapture(handle, &none), "cuStreamEndCapture");
     if (none != NULL)
-        nl_driver_report(nl_cu.GraphDestroy(none), "cuGraphDestroy");
+        nl_driver_print_failure(nl_cu.GraphDestroy(none), "cuGraphDestroy");
     return -1;
 }
 
@@ -132,7 +132,7 @@ static void end_active_capture(nl_graph *g) {
         status == CU_STREAM_CAPTURE_STATUS_NONE)
         return;
     if (nl_cu.StreamEndCapture(handle, &none) == CUDA_SUCCESS && none != NULL)
-        nl_driver_report(nl_cu.GraphDestroy(none), "cuGraphDestroy");
+        nl_driver_print_failure(nl_cu.GraphDestroy(none), "cuGraphDestroy");
 }
 
 static void end_capture(nl_graph *g) {
@@ -207,8 +207,8 @@ int nl_graph_upload(nl_graph *g, CUstream stream, nl_error *err) {
     return status;
 }
 
-int nl_graph_set_values(nl_graph *g, CUgraphNode node, const nl_kernel *kernel,
-                        const nl_launch *shape, void **values, nl_error *err) {
+int nl_graph_set_arguments(nl_graph *g, CUgraphNode node, const nl_kernel *kernel,
+                           const nl_launch *shape, void **values, nl_error *err) {
     CUDA_KERNEL_NODE_PARAMS_v1 params = {
         .func = kernel->handle,
         .gridDimX = shape->grid[0],

@@ -19,7 +19,7 @@ typedef struct nl_graph {
     nl_capture capture;  /* its `things` are retained buffers */
     CUgraph handle;
     CUgraphExec exec;
-    uint64_t updated;      /* set if nl_graph_set_values has changed arguments */
+    uint64_t updated;      /* set if nl_graph_set_arguments has changed arguments */
     uint64_t touches_host; /* set if the graph contains copies from or to host memory */
     nl_event *done;        /* recorded after each launch, if touches_host */
     nl_mutex lock;         /* protects `exec`: the driver allows one call at a time */
@@ -50,8 +50,8 @@ int nl_graph_launch(nl_graph *graph, CUstream stream, int blocking, nl_error *er
 /* Copies the launch data to the device, so that the first launch is as fast as later ones. */
 int nl_graph_upload(nl_graph *graph, CUstream stream, nl_error *err);
 /* Changes the arguments of a captured launch of `kernel`. */
-int nl_graph_set_values(nl_graph *graph, CUgraphNode node, const nl_kernel *kernel,
-                        const nl_launch *shape, void **values, nl_error *err);
+int nl_graph_set_arguments(nl_graph *graph, CUgraphNode node, const nl_kernel *kernel,
+                           const nl_launch *shape, void **values, nl_error *err);
 /* Waits for earlier launches of the graph if they use host memory. */
 void nl_graph_wait_for_launches(nl_graph *graph);
 

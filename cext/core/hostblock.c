@@ -118,7 +118,7 @@ static int unlock_pages(nl_host_block *b) {
         if (!nl_device_bind_for_release(b->device, b->generation))
             return 0;
         CUresult status = nl_cu.MemHostUnregister(b->memory);
-        nl_driver_report(status, "cuMemHostUnregister");
+        nl_driver_print_failure(status, "cuMemHostUnregister");
         if (status != CUDA_SUCCESS)
             return 0;
     }
@@ -129,7 +129,7 @@ static int unlock_pages(nl_host_block *b) {
 
 static void drop_event(nl_host_block *b) {
     if (b->event != NULL && nl_device_bind_for_release(b->event_device, b->event_generation))
-        nl_driver_report(nl_cu.EventDestroy(b->event), "cuEventDestroy");
+        nl_driver_print_failure(nl_cu.EventDestroy(b->event), "cuEventDestroy");
     b->event = NULL;
 }
 
@@ -141,7 +141,7 @@ static void free_pages(nl_host_block *b) {
 }
 
 static void evict_blocks(size_t keep) {
-    for (nl_block *b = nl_pool_evict(get_opened_pool(), keep), *next; b != NULL; b = next) {
+    for (nl_block *b = nl_pool_evict_ready(get_opened_pool(), keep), *next; b != NULL; b = next) {
         next = b->next;
         free_pages((nl_host_block *)b);
     }
@@ -199,7 +199,7 @@ static nl_host_block *map_block(size_t capacity, nl_error *err) {
     }
     /* cannot fail: this pool has no limit on memory in use */
     nl_pool_reserve(get_opened_pool(), &b->block, capacity);
-    nl_pool_finish_alloc(get_opened_pool(), &b->block, 1);
+    nl_pool_end_allocation(get_opened_pool(), &b->block, 1);
     return b;
 }
 
@@ -304,9 +304,9 @@ static void free_by_driver(nl_host_block *b) {
     int idle = nl_device_wait_for_all();
     if (idle && nl_device_bind_for_release(b->device, b->generation)) {
         if (b->kind == NL_HOST_MANAGED)
-            nl_driver_report(nl_cu.MemFree((CUdeviceptr)(uintptr_t)b->memory), "cuMemFree");
+            nl_driver_print_failure(nl_cu.MemFree((CUdeviceptr)(uintptr_t)b->memory), "cuMemFree");
         else
-            nl_driver_report(nl_cu.MemFreeHost(b->memory), "cuMemFreeHost");
+            nl_driver_print_failure(nl_cu.MemFreeHost(b->memory), "cuMemFreeHost");
     }
     nl_device_drop_export(b->device);
     nl_mem_free(b);
@@ -321,11 +321,11 @@ static void destroy_hostblock(void *thing) {
     if (b->kind == NL_HOST_MAPPED && !nl_device_wait_for_all())
         return; /* the block is leaked, because a running kernel may still write to it */
     size_t most = nl_atomic_load(&get_opened_pool()->cache_limit);
-    if (nl_pool_release(&pool, &b->block, NL_POOL_READY))
+    if (nl_pool_release_block(&pool, &b->block, NL_POOL_READY))
         return;
     if (b->block.capacity <= most) {
         nl_hostblock_trim(most - b->block.capacity);
-        if (nl_pool_release(&pool, &b->block, NL_POOL_READY))
+        if (nl_pool_release_block(&pool, &b->block, NL_POOL_READY))
             return;
     }
     nl_pool_subtract_used(&pool, &b->block);
@@ -358,13 +358,13 @@ static int record_stream_event(nl_host_block *b, nl_device *dev, CUstream stream
     return NL_CU(err, EventRecord, b->event, stream);
 }
 
-void nl_hostblock_release_after(nl_host_block *b, nl_device *dev, CUstream stream) {
+void nl_hostblock_release_after_work(nl_host_block *b, nl_device *dev, CUstream stream) {
     nl_error ignored;
     if (b == NULL)
         return;
     if (record_stream_event(b, dev, stream, &ignored) == 0) {
         nl_atomic_sub(&live, 1);
-        if (nl_pool_release(get_opened_pool(), &b->block, NL_POOL_IDLE))
+        if (nl_pool_release_block(get_opened_pool(), &b->block, NL_POOL_IDLE))
             return;
         nl_atomic_add(&live, 1);
     }

@@ -59,7 +59,7 @@ int nl_hostblock_device_address(const nl_host_block *block, CUdeviceptr *address
 void nl_hostblock_release(nl_host_block *block);
 /* Releases a block like nl_hostblock_release, even if work on `stream` of `dev` may still use the
  * block. Waits for the stream only if no event can be recorded or the pool refuses the block. */
-void nl_hostblock_release_after(nl_host_block *block, nl_device *dev, CUstream stream);
+void nl_hostblock_release_after_work(nl_host_block *block, nl_device *dev, CUstream stream);
 /* Frees unused blocks, the oldest first, until at most `keep` bytes remain. */
 void nl_hostblock_trim(size_t keep);
 nl_pool_statistics nl_hostblock_statistics(size_t *locked);

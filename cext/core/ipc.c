@@ -100,7 +100,7 @@ static void destroy_mapping(void *thing) {
     nl_ipc_memory *memory = thing;
     nl_error problem = {0};
     if (close_memory(memory, &problem) < 0)
-        nl_driver_report((CUresult)problem.code, problem.call);
+        nl_driver_print_failure((CUresult)problem.code, problem.call);
     delete_memory(memory);
 }
 
@@ -109,7 +109,7 @@ void nl_ipc_release(nl_ipc_memory *memory) {
         destroy_mapping(memory);
 }
 
-int nl_ipc_close(nl_ipc_memory *memory, nl_error *err) {
+int nl_ipc_close_memory(nl_ipc_memory *memory, nl_error *err) {
     int status = close_memory(memory, err);
     delete_memory(memory);
     return status;

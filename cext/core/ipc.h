@@ -24,7 +24,7 @@ int nl_ipc_open(nl_device *dev, const CUipcMemHandle *handle, nl_ipc_memory **ou
 void nl_ipc_release(nl_ipc_memory *memory);
 /* Frees or closes the memory like nl_ipc_release, but returns errors; *memory is freed in every
  * case. */
-int nl_ipc_close(nl_ipc_memory *memory, nl_error *err);
+int nl_ipc_close_memory(nl_ipc_memory *memory, nl_error *err);
 /* Returns the handle of the allocation that contains `address`, and the offset in it. Waits for the
  * device, so that other processes see complete data. */
 int nl_ipc_export(nl_device *dev, CUdeviceptr address, CUipcMemHandle *handle, size_t *offset,

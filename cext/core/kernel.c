@@ -90,7 +90,7 @@ int nl_kernel_create(nl_module *module, const char *lowered, const char *name, n
     k->name = nl_mem_strdup(name, err);
     k->params = *params;
     if (!k->name || nl_device_bind(module->device, err) < 0 ||
-        nl_module_function(module, lowered, &k->handle, err) < 0 ||
+        nl_module_find_function(module, lowered, &k->handle, err) < 0 ||
         read_kernel_attributes(k, err) < 0 || check_against_driver(k, claimed, err) < 0) {
         /* after a failure, the caller still owns the contents of `params` */
         memset(&k->params, 0, sizeof k->params);

@@ -13,7 +13,7 @@ void nl_layout_copy(nl_layout *to, const nl_layout *from) {
     memcpy(to->strides, from->strides, size);
 }
 
-int64_t nl_layout_count(const nl_layout *layout) {
+int64_t nl_layout_count_elements(const nl_layout *layout) {
     int64_t count = 1;
     for (int i = 0; i < layout->ndim; ++i)
         count *= layout->shape[i];
@@ -144,7 +144,7 @@ void nl_layout_set_like_several(nl_layout *l, const int64_t *const *strides, int
  * the innermost on. Within a group, the old axes must be contiguous to each other. */
 int nl_layout_reshape(const nl_layout *from, nl_layout *to) {
     int old = from->ndim - 1, new = to->ndim - 1;
-    if (nl_layout_count(from) == 0) {
+    if (nl_layout_count_elements(from) == 0) {
         nl_layout_set_c(to);
         return 1;
     }
@@ -202,7 +202,7 @@ void nl_layout_set_k_order(nl_layout *l) {
         return;
     }
     n = sort_dimensions(l, order);
-    int64_t stride = nl_layout_count(l) != 0 ? l->itemsize : 0;
+    int64_t stride = nl_layout_count_elements(l) != 0 ? l->itemsize : 0;
     for (int i = 0; i < l->ndim; i++)
         if (l->shape[i] == 1)
             l->strides[i] = 0;
@@ -243,7 +243,7 @@ uint8_t nl_layout_low_bits(const nl_layout *layout, uint64_t address) {
 int nl_layout_overlaps_itself(const nl_layout *l) {
     int order[NL_MAX_DIMS], n = sort_dimensions(l, order);
     int64_t reach = l->itemsize;
-    if (nl_layout_count(l) == 0)
+    if (nl_layout_count_elements(l) == 0)
         return 0;
     while (n-- > 0) {
         int64_t stride = llabs(l->strides[order[n]]);
@@ -256,7 +256,7 @@ int nl_layout_overlaps_itself(const nl_layout *l) {
 
 /* ---- pairs of arrays ---- */
 
-nl_range nl_layout_range(const nl_layout_view *v) {
+nl_range nl_layout_address_range(const nl_layout_view *v) {
     int64_t low, high;
     if (!find_byte_extent(v, &low, &high))
         return (nl_range){UINT64_MAX, 0};
@@ -286,7 +286,7 @@ static uint64_t stride_divisor(const nl_layout_view *v, uint64_t grid) {
  * array. If the constants of the arrays differ enough, the arrays do not overlap: for example, one
  * array consists of the even elements, and the other array of the odd elements. */
 int nl_layout_may_overlap(const nl_layout_view *a, const nl_layout_view *b) {
-    if (!nl_ranges_overlap(nl_layout_range(a), nl_layout_range(b)))
+    if (!nl_ranges_overlap(nl_layout_address_range(a), nl_layout_address_range(b)))
         return 0;
     uint64_t grid = stride_divisor(a, stride_divisor(b, 0));
     if (grid == 0)

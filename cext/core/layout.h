@@ -17,7 +17,7 @@ typedef struct nl_layout {
 
 /* Copies a layout, but only the first ndim elements of shape and strides. */
 void nl_layout_copy(nl_layout *to, const nl_layout *from);
-int64_t nl_layout_count(const nl_layout *layout); /* elements */
+int64_t nl_layout_count_elements(const nl_layout *layout); /* elements */
 /* as in NumPy, axes of length 1 are ignored and empty arrays are contiguous */
 int nl_layout_is_c(const nl_layout *layout);
 int nl_layout_is_f(const nl_layout *layout);
@@ -60,7 +60,7 @@ typedef struct nl_layout_view {
     const int64_t *shape, *strides;
 } nl_layout_view;
 
-static inline nl_layout_view nl_layout_at(const nl_layout *layout, uint64_t address) {
+static inline nl_layout_view nl_layout_make_view(const nl_layout *layout, uint64_t address) {
     return (nl_layout_view){address, layout->ndim, layout->itemsize, layout->shape,
                             layout->strides};
 }
@@ -69,7 +69,7 @@ static inline nl_layout_view nl_layout_at(const nl_layout *layout, uint64_t addr
 typedef struct nl_range {
     uint64_t low, high;
 } nl_range;
-nl_range nl_layout_range(const nl_layout_view *array);
+nl_range nl_layout_address_range(const nl_layout_view *array);
 static inline int nl_ranges_overlap(nl_range a, nl_range b) {
     return a.low < b.high && b.low < a.high;
 }

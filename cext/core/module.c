@@ -59,13 +59,13 @@ static void destroy_module(void *thing) {
     nl_module *module = thing;
     if (nl_device_bind_for_release(module->device, module->generation)) {
         CUresult status = nl_cu.CtxSynchronize();
-        nl_driver_report(status, "cuCtxSynchronize");
-        nl_stop_remove(module->stop);
+        nl_driver_print_failure(status, "cuCtxSynchronize");
+        nl_stop_remove_module(module->stop);
         /* if the wait failed, a kernel of the module may still be running */
         if (!nl_driver_is_ended_wait(status))
-            nl_driver_report(nl_cu.ModuleUnload(module->handle), "cuModuleUnload");
+            nl_driver_print_failure(nl_cu.ModuleUnload(module->handle), "cuModuleUnload");
     } else {
-        nl_stop_remove(module->stop);
+        nl_stop_remove_module(module->stop);
     }
     nl_atomic_sub(&live, 1);
     nl_mem_free(module);
@@ -84,7 +84,8 @@ static int add_symbol_to_error(const char *lowered, nl_error *err) {
     return -1;
 }
 
-int nl_module_function(nl_module *module, const char *lowered, CUfunction *out, nl_error *err) {
+int nl_module_find_function(nl_module *module, const char *lowered, CUfunction *out,
+                            nl_error *err) {
     if (nl_device_check_generation(module->device, module->generation, err) < 0)
         return -1;
     if (nl_device_bind(module->device, err) < 0)
@@ -94,8 +95,8 @@ int nl_module_function(nl_module *module, const char *lowered, CUfunction *out, 
     return add_symbol_to_error(lowered, err);
 }
 
-int nl_module_global(nl_module *module, const char *lowered, CUdeviceptr *address, size_t *size,
-                     nl_error *err) {
+int nl_module_find_global(nl_module *module, const char *lowered, CUdeviceptr *address,
+                          size_t *size, nl_error *err) {
     if (nl_device_check_generation(module->device, module->generation, err) < 0)
         return -1;
     if (nl_device_bind(module->device, err) < 0)
@@ -111,7 +112,7 @@ static int find_record_address(nl_module *module, const char *lowered, size_t si
     *address = 0;
     if (*lowered == '\0')
         return 0;
-    if (nl_module_global(module, lowered, address, &bytes, err) < 0)
+    if (nl_module_find_global(module, lowered, address, &bytes, err) < 0)
         return -1;
     return bytes >= size
                ? 0
@@ -124,5 +125,5 @@ int nl_module_set_stop(nl_module *module, const char *flag, const char *failure,
     if (find_record_address(module, flag, nl_stop_record_size(), &records.flag, err) < 0 ||
         find_record_address(module, failure, nl_stop_failure_size(), &records.failure, err) < 0)
         return -1;
-    return nl_stop_add(module->device, &records, &module->stop, err);
+    return nl_stop_add_module(module->device, &records, &module->stop, err);
 }

@@ -23,8 +23,8 @@ size_t nl_module_live(void);               /* for leak tests */
  * are the names of these records, or "". See core/stop for these records. */
 int nl_module_set_stop(nl_module *module, const char *flag, const char *failure, const char *sites,
                        size_t size, nl_error *err);
-int nl_module_function(nl_module *module, const char *lowered, CUfunction *out, nl_error *err);
-int nl_module_global(nl_module *module, const char *lowered, CUdeviceptr *address, size_t *size,
-                     nl_error *err);
+int nl_module_find_function(nl_module *module, const char *lowered, CUfunction *out, nl_error *err);
+int nl_module_find_global(nl_module *module, const char *lowered, CUdeviceptr *address,
+                          size_t *size, nl_error *err);
 
 #endif

@@ -71,7 +71,7 @@ static uint32_t element_align(const nl_param *p) {
     return (uint32_t)(whole ? nl_dtype_size(p->dtype) : nl_dtype_align(p->dtype));
 }
 
-int nl_params_set(nl_params *params, int index, const nl_param *description, nl_error *err) {
+int nl_params_set_item(nl_params *params, int index, const nl_param *description, nl_error *err) {
     nl_param *p = &params->items[index];
     if (check_parameter(description, err) < 0)
         return -1;
@@ -115,7 +115,7 @@ static int resolve_member_offsets(nl_params *params, nl_error *err) {
     return 0;
 }
 
-int nl_params_finish(nl_params *params, nl_error *err) {
+int nl_params_compute_layout(nl_params *params, nl_error *err) {
     uint64_t offset = 0;
     for (int i = 0; i < params->count; i++) {
         nl_param *p = &params->items[i];

@@ -38,9 +38,9 @@ typedef struct nl_param {
                              * directly */
     int64_t itemsize;       /* of the elements; 0 for void */
     uint32_t size, align;   /* in the parameter block */
-    uint32_t offset;        /* offset in the struct; after nl_params_finish, offset in the parameter
-                             * block */
-    uint32_t element_align; /* alignment of the elements, which nl_params_set computes; 1 if
+    uint32_t offset;        /* offset in the struct; after nl_params_compute_layout, offset in the
+                             * parameter        block */
+    uint32_t element_align; /* alignment of the elements, which nl_params_set_item computes; 1 if
                              * unknown */
     char *name, *ctype;     /* for messages */
     int first, parts;       /* members of a struct: items `first` to `first + parts - 1` */
@@ -57,9 +57,9 @@ typedef struct nl_params {
 
 int nl_params_init(nl_params *params, int count, int total, nl_error *err);
 /* Checks that `description` is consistent, and copies it with its strings. */
-int nl_params_set(nl_params *params, int index, const nl_param *description, nl_error *err);
+int nl_params_set_item(nl_params *params, int index, const nl_param *description, nl_error *err);
 /* Computes the layout of the parameter block as the C++ compiler does. */
-int nl_params_finish(nl_params *params, nl_error *err);
+int nl_params_compute_layout(nl_params *params, nl_error *err);
 void nl_params_clear(nl_params *params);
 
 #endif

@@ -41,7 +41,7 @@ static int join_streams(const nl_peer *later, const nl_peer *earlier, nl_error *
     if (status == 0)
         status = NL_CU(err, StreamWaitEvent, later->stream, event, 0);
     /* the driver destroys the event when it is complete */
-    nl_driver_report(nl_cu.EventDestroy(event), "cuEventDestroy");
+    nl_driver_print_failure(nl_cu.EventDestroy(event), "cuEventDestroy");
     return status;
 }
 
@@ -56,7 +56,7 @@ static int enable_peer_access(nl_device *dev, nl_device *other) {
 }
 
 static size_t layout_bytes(const nl_layout *layout) {
-    return (size_t)(nl_layout_count(layout) * layout->itemsize);
+    return (size_t)(nl_layout_count_elements(layout) * layout->itemsize);
 }
 
 /* Copies a dense block to another dense block, on the stream of `by`, which is either `to` or

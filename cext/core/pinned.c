@@ -46,7 +46,7 @@ static int fill_entry(nl_device *dev, nl_pinned *b, nl_error *err) {
     if (NL_CU(err, MemHostRegister, b->host, NL_PINNED_BYTES, PORTABLE | DEVICEMAP) < 0)
         return -1;
     if (NL_CU(err, MemHostGetDevicePointer, &b->address, b->host, 0) < 0) {
-        nl_driver_report(nl_cu.MemHostUnregister(b->host), "cuMemHostUnregister");
+        nl_driver_print_failure(nl_cu.MemHostUnregister(b->host), "cuMemHostUnregister");
         return -1;
     }
     b->device = dev;
@@ -62,7 +62,7 @@ static void recover_blocks_lock_held(void) {
             (is_entry_live(b) && nl_cu.EventQuery(b->lent) == CUDA_ERROR_NOT_READY))
             continue;
         if (is_entry_live(b))
-            nl_driver_report(nl_cu.EventDestroy(b->lent), "cuEventDestroy");
+            nl_driver_print_failure(nl_cu.EventDestroy(b->lent), "cuEventDestroy");
         b->lent = NULL;
         b->taken = 0;
         lent--;
@@ -95,13 +95,13 @@ void nl_pinned_release(nl_pinned *block) {
 }
 
 /* If no event can be created, the block remains in use until the process ends. */
-void nl_pinned_release_after(nl_pinned *block, CUstream stream) {
+void nl_pinned_release_after_work(nl_pinned *block, CUstream stream) {
     nl_error ignored;
     CUevent event;
     if (block == NULL || NL_CU(&ignored, EventCreate, &event, CU_EVENT_DISABLE_TIMING) < 0)
         return;
     if (NL_CU(&ignored, EventRecord, event, stream) < 0) {
-        nl_driver_report(nl_cu.EventDestroy(event), "cuEventDestroy");
+        nl_driver_print_failure(nl_cu.EventDestroy(event), "cuEventDestroy");
         return;
     }
     nl_mutex_lock(&lock);
@@ -125,7 +125,7 @@ void nl_pinned_unlock(void) {
     nl_pinned *b;
     while ((b = acquire_idle_block()) != NULL) {
         if (nl_device_bind_for_release(b->device, b->generation))
-            nl_driver_report(nl_cu.MemHostUnregister(b->host), "cuMemHostUnregister");
+            nl_driver_print_failure(nl_cu.MemHostUnregister(b->host), "cuMemHostUnregister");
         b->device = NULL;
         nl_pinned_release(b);
     }

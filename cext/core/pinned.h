@@ -31,7 +31,7 @@ void nl_pinned_release(nl_pinned *block);
 
 /* Releases a block after an interrupted wait for the stream: the block becomes available when the
  * work of the stream is complete. */
-void nl_pinned_release_after(nl_pinned *block, CUstream stream);
+void nl_pinned_release_after_work(nl_pinned *block, CUstream stream);
 
 /* Unlocks the pages of all unused blocks. A block is page-locked again at its next use. */
 void nl_pinned_unlock(void);

@@ -117,7 +117,7 @@ int nl_pool_reserve(nl_pool *pool, nl_block *b, size_t capacity) {
     return fits ? 0 : -1;
 }
 
-void nl_pool_finish_alloc(nl_pool *pool, const nl_block *b, int success) {
+void nl_pool_end_allocation(nl_pool *pool, const nl_block *b, int success) {
     nl_mutex_lock(&pool->lock);
     if (b->epoch == pool->epoch) {
         pool->promised -= b->capacity;
@@ -145,7 +145,7 @@ static size_t count_cached_bytes_lock_held(const nl_pool *pool, size_t *blocks) 
     return bytes;
 }
 
-int nl_pool_release(nl_pool *pool, nl_block *b, nl_pool_state state) {
+int nl_pool_release_block(nl_pool *pool, nl_block *b, nl_pool_state state) {
     size_t blocks;
     nl_mutex_lock(&pool->lock);
     size_t cached = count_cached_bytes_lock_held(pool, &blocks);
@@ -194,7 +194,7 @@ int nl_pool_is_crowded(nl_pool *pool, nl_pool_state state, size_t bytes, size_t 
     return crowded;
 }
 
-nl_block *nl_pool_evict(nl_pool *pool, size_t keep) {
+nl_block *nl_pool_evict_ready(nl_pool *pool, size_t keep) {
     nl_block *out = NULL, *b;
     nl_mutex_lock(&pool->lock);
     nl_pool_list *ready = &pool->lists[NL_POOL_READY];
@@ -207,7 +207,7 @@ nl_block *nl_pool_evict(nl_pool *pool, size_t keep) {
     return out;
 }
 
-void nl_pool_forget(nl_pool *pool) {
+void nl_pool_discard_blocks(nl_pool *pool) {
     nl_block *b;
     nl_mutex_lock(&pool->lock);
     for (int i = 0; i < NL_POOL_STATES; i++) {

@@ -21,8 +21,8 @@ struct nl_block {
     nl_block *after, *before;
     size_t capacity; /* size in bytes, rounded by nl_pool_round */
     uint64_t sequence;
-    /* epoch of the pool; blocks that were allocated before nl_pool_forget have an older epoch and
-     * are not reused */
+    /* epoch of the pool; blocks that were allocated before nl_pool_discard_blocks have an older
+     * epoch and are not reused */
     uint64_t epoch;
 };
 
@@ -70,12 +70,12 @@ nl_block *nl_pool_reuse(nl_pool *pool, size_t capacity);
  * Returns 0, or -1 if the limit would be exceeded. */
 int nl_pool_reserve(nl_pool *pool, nl_block *block, size_t capacity);
 /* Call this function after nl_pool_reserve and the allocation. */
-void nl_pool_finish_alloc(nl_pool *pool, const nl_block *block, int success);
+void nl_pool_end_allocation(nl_pool *pool, const nl_block *block, int success);
 /* Call this function after a used block was freed. */
 void nl_pool_subtract_used(nl_pool *pool, const nl_block *block);
 /* Releases a used block to the pool. Returns 0 if the pool is full or the block is from an older
  * epoch; the block then still counts as used. */
-int nl_pool_release(nl_pool *pool, nl_block *block, nl_pool_state state);
+int nl_pool_release_block(nl_pool *pool, nl_block *block, nl_pool_state state);
 /* Returns the current sequence number, which a later call of nl_pool_mark_ready needs. Call this
  * function before the wait begins. */
 uint64_t nl_pool_sequence(nl_pool *pool);
@@ -89,10 +89,10 @@ nl_block *nl_pool_first_block(nl_pool *pool, nl_pool_state state);
 int nl_pool_is_crowded(nl_pool *pool, nl_pool_state state, size_t bytes, size_t blocks);
 /* Removes the oldest ready blocks until at most `keep` bytes of ready blocks remain. Returns these
  * blocks as a list linked by `next`; they count neither as used nor as cached. */
-nl_block *nl_pool_evict(nl_pool *pool, size_t keep);
+nl_block *nl_pool_evict_ready(nl_pool *pool, size_t keep);
 /* Frees only the structs of all cached blocks, with nl_mem_free, and resets the count of used
  * bytes; call this function when the memory itself was lost with the context. */
-void nl_pool_forget(nl_pool *pool);
+void nl_pool_discard_blocks(nl_pool *pool);
 void nl_pool_set_limits(nl_pool *pool, size_t limit, size_t cache_limit);
 nl_pool_statistics nl_pool_read_statistics(nl_pool *pool);
 void nl_pool_reset_peak(nl_pool *pool);

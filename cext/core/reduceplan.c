@@ -349,7 +349,8 @@ static int is_row_for_one_warp(int64_t row, int64_t results) {
            (BLOCK_TURN_BYTES < row && row <= BLOCK_TURN_BYTES + BLOCK_REST_BYTES);
 }
 
-int nl_reduceplan_lanes(int64_t length, int64_t width, int64_t accumulator, int64_t results) {
+int nl_reduceplan_lanes_per_row(int64_t length, int64_t width, int64_t accumulator,
+                                int64_t results) {
     return results < nl_reducelimit_value(NL_LIMIT_TEAM_ROWS) || length <= 1
                ? WARP
                : lanes_per_row(length, width, accumulator);
@@ -433,7 +434,7 @@ static schedule rows_schedule(const dims *kept, const dims *reduced, const trait
         schedule gapped = gapped_rows_schedule(kept, reduced, t, results);
         if (gapped.kind)
             return gapped;
-        int lanes = nl_reduceplan_lanes(length, width, t->accumulator, results);
+        int lanes = nl_reduceplan_lanes_per_row(length, width, t->accumulator, results);
         if (lanes < WARP) {
             one.kind = packed ? NL_REDUCE_SHORT_PACKED : NL_REDUCE_SHORT_STRIDED;
             one.width = lanes;
@@ -452,7 +453,7 @@ static schedule rows_schedule(const dims *kept, const dims *reduced, const trait
     return one;
 }
 
-schedule nl_reduceplan_schedule(const dims *kept, const dims *reduced, const traits *t) {
+schedule nl_reduceplan_choose_schedule(const dims *kept, const dims *reduced, const traits *t) {
     int64_t results = nl_reducelaunch_count_elements(kept),
             length = nl_reducelaunch_count_elements(reduced);
     if (t->accumulator && !t->masked) {
@@ -496,7 +497,7 @@ static schedule last_block_schedule(const schedule *s, int64_t results, const tr
     return (schedule){.kind = NL_REDUCE_NONE};
 }
 
-int64_t nl_reduceplan_grid(const schedule *s, int64_t results) {
+int64_t nl_reduceplan_grid_size(const schedule *s, int64_t results) {
     switch (s->kind) {
     case NL_REDUCE_COLUMNS:
         return divide_up(results / s->width, WARP) * s->parts;
@@ -598,7 +599,7 @@ typedef struct reduction {
 
 static nl_reduce_step *add_step(nl_reduce_plan *plan, const schedule *s, nl_reduce_type reads,
                                 nl_reduce_type writes, int cached, int64_t results) {
-    int64_t grid = nl_reduceplan_grid(s, results);
+    int64_t grid = nl_reduceplan_grid_size(s, results);
     nl_reduce_step *step = nl_reducelaunch_add_step(plan, s, reads, writes, grid);
     step->cached = cached;
     return step;
@@ -694,7 +695,7 @@ static void plan_partial_results(const reduction *f, const schedule *s, const di
     nl_reducelaunch_set_slots(
         step, 5, (uint8_t[]){NL_REDUCE_INPUT, NL_REDUCE_WHERE, parts, flags, NL_REDUCE_SEGMENTS});
     traits of_parts = {size, size, 0, t->masked, t->any_order};
-    schedule last = nl_reduceplan_schedule(&of_results, &of_one, &of_parts);
+    schedule last = nl_reduceplan_choose_schedule(&of_results, &of_one, &of_parts);
     last.parts = 1;
     last.chunk = s->parts * each;
     step = add_step(plan, &last, NL_REDUCE_LOOP, NL_REDUCE_RESULT, 1, results);
@@ -710,7 +711,7 @@ static void plan_by_segments(reduction *f, nl_reduce_plan *plan) {
     dims usual = {.count = 1, .at = {f->reduced.at[0]}};
     usual.at[0].length = divide_up(usual.at[0].length, f->kept.at[0].length);
     t.accumulator = t.any_order = 0;
-    schedule s = nl_reduceplan_schedule(&f->kept, &usual, &t);
+    schedule s = nl_reduceplan_choose_schedule(&f->kept, &usual, &t);
     s.parts = 1;
     s.chunk = (int64_t)1 << 62;
     plan_one_launch(f, &s, 0, plan);
@@ -758,7 +759,7 @@ void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
         divide_reduction(&f.kept, &f.reduced, &f.later, t);
     dims kept =
         f.later.count ? intermediate_dimensions(&f.kept, f.later.at, f.later.count) : f.kept;
-    schedule s = nl_reduceplan_schedule(&kept, &f.reduced, t);
+    schedule s = nl_reduceplan_choose_schedule(&kept, &f.reduced, t);
     if (r->reorderable && s.kind == NL_REDUCE_COLUMNS &&
         last_dimension_of(&f.reduced)->length < SHORT_RUN)
         nl_reducelaunch_sort(

@@ -17,16 +17,18 @@ typedef struct nl_reduce_traits {
     int any_order; /* set if elements may be combined in any order */
 } nl_reduce_traits;
 
-nl_reduce_schedule nl_reduceplan_schedule(const nl_reduce_dims *kept, const nl_reduce_dims *reduced,
-                                          const nl_reduce_traits *traits);
+nl_reduce_schedule nl_reduceplan_choose_schedule(const nl_reduce_dims *kept,
+                                                 const nl_reduce_dims *reduced,
+                                                 const nl_reduce_traits *traits);
 /* Returns the number of lanes that reduce a row of `length` elements, with accesses of `width`
  * elements; 32 is a whole warp. */
-int nl_reduceplan_lanes(int64_t length, int64_t width, int64_t accumulator, int64_t results);
+int nl_reduceplan_lanes_per_row(int64_t length, int64_t width, int64_t accumulator,
+                                int64_t results);
 /* Returns the number of elements of a part if each result is reduced from `rows` rows with gaps
  * between them. Returns 0 if rows are short or cannot be divided into equal parts. */
 int64_t nl_reduceplan_row_part_length(int64_t rows, int64_t row, int64_t itemsize, int64_t results,
                                       int any_order);
-int64_t nl_reduceplan_grid(const nl_reduce_schedule *schedule, int64_t results);
+int64_t nl_reduceplan_grid_size(const nl_reduce_schedule *schedule, int64_t results);
 
 /* A reduction of an array along the axes whose bit is set in `axes`. */
 typedef struct nl_reduce_request {

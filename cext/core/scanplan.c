@@ -362,7 +362,7 @@ static void read_dimensions(const nl_scan_request *r, geometry *g) {
     g->output = r->output;
 }
 
-size_t nl_scanplan_storage(int64_t accumulator) {
+size_t nl_scanplan_storage_size(int64_t accumulator) {
     return nl_reducelaunch_storage_size(max64(accumulator, VEC_BYTES));
 }
 

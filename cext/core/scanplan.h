@@ -17,7 +17,7 @@ typedef struct nl_scan_request {
 } nl_scan_request;
 
 /* Returns the size in bytes of the storage for the plan of a scan. */
-size_t nl_scanplan_storage(int64_t accumulator);
+size_t nl_scanplan_storage_size(int64_t accumulator);
 
 /* Plans the launches of a scan. No axis may be empty. The caller must set plan->storage. */
 void nl_scanplan_make(const nl_scan_request *request, nl_reduce_plan *plan);

@@ -72,7 +72,7 @@ static int open_flag_page_lock_held(nl_device *dev, nl_error *err) {
         return -1;
     if (NL_CU(err, MemHostAlloc, &memory, sizeof(page),
               CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) < 0) {
-        nl_driver_report(nl_cu.StreamDestroy(stream), "cuStreamDestroy");
+        nl_driver_print_failure(nl_cu.StreamDestroy(stream), "cuStreamDestroy");
         return -1;
     }
     lines[dev->ordinal].stream = stream;
@@ -117,7 +117,8 @@ static void free_stop(nl_stop *s) {
     nl_mem_free(s);
 }
 
-int nl_stop_add(nl_device *dev, const nl_stop_records *records, nl_stop **out, nl_error *err) {
+int nl_stop_add_module(nl_device *dev, const nl_stop_records *records, nl_stop **out,
+                       nl_error *err) {
     nl_stop *s = nl_mem_zalloc(sizeof *s, err);
     if (s == NULL)
         return -1;
@@ -153,7 +154,7 @@ int nl_stop_add(nl_device *dev, const nl_stop_records *records, nl_stop **out, n
     return 0;
 }
 
-void nl_stop_remove(nl_stop *s) {
+void nl_stop_remove_module(nl_stop *s) {
     if (s == NULL)
         return;
     nl_mutex_lock(&lock);

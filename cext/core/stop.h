@@ -21,10 +21,11 @@ typedef struct nl_stop_records {
 } nl_stop_records;
 /* Registers a module's records. After this call, core/wait stops kernels of the module and reports
  * its failed asserts. */
-int nl_stop_add(nl_device *dev, const nl_stop_records *records, nl_stop **out, nl_error *err);
+int nl_stop_add_module(nl_device *dev, const nl_stop_records *records, nl_stop **out,
+                       nl_error *err);
 /* Removes the module's records from the list; call this function before the module is unloaded.
  * Accepts NULL. */
-void nl_stop_remove(nl_stop *stop);
+void nl_stop_remove_module(nl_stop *stop);
 size_t nl_stop_record_size(void);
 size_t nl_stop_failure_size(void);
 /* Records a launch of a kernel of the module, for messages. */

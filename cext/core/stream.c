@@ -130,7 +130,7 @@ void nl_stream_retain(nl_stream *stream) {
 static void destroy_stream(void *thing) {
     nl_stream *stream = thing;
     if (stream->owned && nl_device_bind_for_release(stream->device, stream->generation)) {
-        nl_driver_report(nl_cu.StreamDestroy(stream->handle), "cuStreamDestroy");
+        nl_driver_print_failure(nl_cu.StreamDestroy(stream->handle), "cuStreamDestroy");
     }
     nl_atomic_sub(&live_streams, 1);
     nl_mem_free(stream);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/mem.h"
 
-static nl_texture *new_texture(nl_device *dev, nl_texture_kind kind, nl_error *err) {
+static nl_texture *allocate_texture(nl_device *dev, nl_texture_kind kind, nl_error *err) {
     if (nl_device_bind(dev, err) < 0)
         return NULL;
     nl_texture *texture = nl_mem_zalloc(sizeof *texture, err);
@@ -27,10 +27,10 @@ static int finish_or_free_texture(nl_texture *texture, int status, nl_texture **
     return status;
 }
 
-int nl_texture_array(nl_device *dev, const CUDA_ARRAY3D_DESCRIPTOR *shape, nl_texture **out,
-                     nl_error *err) {
+int nl_texture_create_array(nl_device *dev, const CUDA_ARRAY3D_DESCRIPTOR *shape, nl_texture **out,
+                            nl_error *err) {
     CUarray array = NULL;
-    nl_texture *texture = new_texture(dev, NL_TEXTURE_ARRAY, err);
+    nl_texture *texture = allocate_texture(dev, NL_TEXTURE_ARRAY, err);
     if (texture == NULL)
         return -1;
     int status = NL_CU(err, Array3DCreate, &array, shape);
@@ -39,18 +39,18 @@ int nl_texture_array(nl_device *dev, const CUDA_ARRAY3D_DESCRIPTOR *shape, nl_te
     return finish_or_free_texture(texture, status, out);
 }
 
-int nl_texture_object(nl_device *dev, const CUDA_RESOURCE_DESC *over, const CUDA_TEXTURE_DESC *how,
-                      nl_texture **out, nl_error *err) {
-    nl_texture *texture = new_texture(dev, NL_TEXTURE_OBJECT, err);
+int nl_texture_create_object(nl_device *dev, const CUDA_RESOURCE_DESC *over,
+                             const CUDA_TEXTURE_DESC *how, nl_texture **out, nl_error *err) {
+    nl_texture *texture = allocate_texture(dev, NL_TEXTURE_OBJECT, err);
     if (texture == NULL)
         return -1;
     return finish_or_free_texture(
         texture, NL_CU(err, TexObjectCreate, &texture->handle, over, how, NULL), out);
 }
 
-int nl_texture_surface(nl_device *dev, nl_texture *array, nl_texture **out, nl_error *err) {
+int nl_texture_create_surface(nl_device *dev, nl_texture *array, nl_texture **out, nl_error *err) {
     CUDA_RESOURCE_DESC over;
-    nl_texture *texture = new_texture(dev, NL_TEXTURE_SURFACE, err);
+    nl_texture *texture = allocate_texture(dev, NL_TEXTURE_SURFACE, err);
     if (texture == NULL)
         return -1;
     memset(&over, 0, sizeof over);
@@ -115,7 +115,7 @@ static void destroy_texture(void *thing) {
     nl_texture *texture = thing;
     nl_error problem = {0};
     if (destroy_resource(texture, &problem) < 0)
-        nl_driver_report((CUresult)problem.code, problem.call);
+        nl_driver_print_failure((CUresult)problem.code, problem.call);
     nl_mem_free(texture);
 }
 

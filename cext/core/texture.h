@@ -21,11 +21,11 @@ typedef struct nl_texture {
     nl_postponed later;
 } nl_texture;
 
-int nl_texture_array(nl_device *dev, const CUDA_ARRAY3D_DESCRIPTOR *shape, nl_texture **out,
-                     nl_error *err);
-int nl_texture_object(nl_device *dev, const CUDA_RESOURCE_DESC *over, const CUDA_TEXTURE_DESC *how,
-                      nl_texture **out, nl_error *err);
-int nl_texture_surface(nl_device *dev, nl_texture *array, nl_texture **out, nl_error *err);
+int nl_texture_create_array(nl_device *dev, const CUDA_ARRAY3D_DESCRIPTOR *shape, nl_texture **out,
+                            nl_error *err);
+int nl_texture_create_object(nl_device *dev, const CUDA_RESOURCE_DESC *over,
+                             const CUDA_TEXTURE_DESC *how, nl_texture **out, nl_error *err);
+int nl_texture_create_surface(nl_device *dev, nl_texture *array, nl_texture **out, nl_error *err);
 /* Copies a whole array from or to dense device memory. Waits for the device before and after the
  * copy. */
 int nl_texture_copy(nl_texture *array, CUdeviceptr memory, size_t row_bytes, int to_array,

@@ -52,8 +52,8 @@ static int synchronize_after_transfer(CUstream stream, int status, nl_error *err
 
 /* Copies from the device to pageable host memory through the page-locked `block`, in this thread:
  * the driver would make the same copies more slowly. Returns 1, or -1 on an error. */
-static int fetch_to_host(CUdeviceptr device, void *host, void *block, size_t size, CUstream stream,
-                         nl_error *err) {
+static int copy_to_host_through_block(CUdeviceptr device, void *host, void *block, size_t size,
+                                      CUstream stream, nl_error *err) {
     int status = synchronize_after_transfer(
         stream, NL_CU(err, MemcpyDtoHAsync, block, device, size, stream), err);
     if (status == 0)
@@ -71,7 +71,7 @@ static int copy_small_to_host(CUdeviceptr device, void *host, nl_pinned *block, 
     if (status == 0)
         memcpy(host, block->host, size);
     if (status < 0 && !nl_wait_until_idle(stream))
-        nl_pinned_release_after(block, stream);
+        nl_pinned_release_after_work(block, stream);
     else
         nl_pinned_release(block);
     return status < 0 ? -1 : 1;
@@ -94,7 +94,7 @@ static int copy_to_host_in_thread(nl_device *dev, CUdeviceptr device, void *host
         !nl_bounce_is_locked(host) &&
         nl_hostblock_alloc(dev, nl_bounce_round_size(size), NL_HOST_LOCKED, 0, &large, &ignored) ==
             0)
-        status = fetch_to_host(device, host, large->memory, size, stream, err);
+        status = copy_to_host_through_block(device, host, large->memory, size, stream, err);
     nl_hostblock_release(large);
     return status;
 }
@@ -316,7 +316,7 @@ static int upload_through_buffer(nl_device *dev, const nl_plan *p, nl_error *err
         return 0;
     nl_pack_gather(aside->memory, (const char *)(uintptr_t)p->from, p->axes, p->rank, p->width);
     int status = NL_CU(err, MemcpyHtoDAsync, p->to, aside->memory, size, p->stream);
-    nl_hostblock_release_after(aside, dev, p->stream);
+    nl_hostblock_release_after_work(aside, dev, p->stream);
     return status < 0 ? -1 : 1;
 }
 

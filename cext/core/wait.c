@@ -111,11 +111,11 @@ static uint64_t wait_limit_of_thread(void) {
     return here.has_limit ? here.limit : nl_atomic_load(&process_limit);
 }
 
-void nl_wait_end_all(void) {
+void nl_wait_end_all_waits(void) {
     nl_atomic_store(&ended, 1);
 }
 
-int nl_wait_was_ended(void) {
+int nl_wait_was_any_ended(void) {
     return nl_atomic_load(&ended) != 0;
 }
 
@@ -127,12 +127,12 @@ static void exit_process(int status, void *Py_unused) {
 }
 
 /* The driver has registered its exit functions before, so this exit function is called first. */
-void nl_wait_end_process(void) {
+void nl_wait_exit_process(void) {
     if (inner.kind != NULL)
         (void)on_exit(exit_process, NULL);
 }
 #else
-void nl_wait_end_process(void) {}
+void nl_wait_exit_process(void) {}
 #endif
 
 /* ------------------------------------------------------------------------------------- waiting */
@@ -174,7 +174,7 @@ static CUresult end_wait_early(query_fn *query, void *handle, uint64_t elapsed, 
     int stopped = stop != NULL && stop(&end, text, sizeof text);
     nl_wait_release_interrupts();
     if (!stopped)
-        nl_wait_end_all();
+        nl_wait_end_all_waits();
     if (stopped)
         here.busy_since = 0;
     if (!is_timeout) {
@@ -391,7 +391,7 @@ static CUresult awaited_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream)
 static CUresult wait_before_release(void) {
     if (!can_end_wait())
         return CUDA_SUCCESS;
-    if (nl_wait_was_ended())
+    if (nl_wait_was_any_ended())
         return inner.StreamQuery(NULL) == CUDA_ERROR_NOT_READY ? NL_STATUS_INTERRUPTED
                                                                : CUDA_SUCCESS;
     return poll_until_done(query_stream, NULL);

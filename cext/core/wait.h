@@ -61,12 +61,12 @@ void nl_wait_set_has_unordered(void);
 void nl_wait_note_reset(void);
 
 /* Records that a wait ended early while its kernel continues. */
-void nl_wait_end_all(void);
+void nl_wait_end_all_waits(void);
 /* Returns whether a wait ended early while its kernel continues. After such a wait, no function
  * waits for the device at the end of the process. */
-int nl_wait_was_ended(void);
+int nl_wait_was_any_ended(void);
 /* Makes the process exit without the driver's exit functions, which would wait for the kernel; call
  * it at the end of the process while a kernel is running. */
-void nl_wait_end_process(void);
+void nl_wait_exit_process(void);
 
 #endif

@@ -318,7 +318,7 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
     return -1;
 }
 
-void nl_driver_report(CUresult status, const char *call) {
+void nl_driver_print_failure(CUresult status, const char *call) {
     if (status == CUDA_SUCCESS || nl_driver_is_sticky(status) || status == NL_STATUS_FAILED ||
         nl_driver_is_ended_wait(status))
         return;

@@ -124,7 +124,7 @@ int nl_driver_is_sticky(CUresult status);
 /* Prints the failed status of a releasing call, which cannot raise an error, as one line on stderr.
  * Prints nothing if the failure is expected because the context is lost, the process is ending, or
  * a wait ended early. */
-void nl_driver_report(CUresult status, const char *call);
+void nl_driver_print_failure(CUresult status, const char *call);
 
 /* Calls a driver function and checks its status, for example `if (NL_CU(err, StreamCreate, &handle,
  * flags) < 0) goto fail;` */

@@ -30,7 +30,7 @@ static int copy_record(const nl_param *p, const nl_element *e, const void *bytes
 static int write_numpy_record(const nl_param *p, PyObject *scalar, unsigned char *at) {
     PyObject *descr;
     const void *bytes;
-    if (nl_py_hostarray_void_read(scalar, &descr, &bytes) < 0)
+    if (nl_py_hostarray_read_void(scalar, &descr, &bytes) < 0)
         return -1;
     nl_element element = nl_py_hostarray_element_of_descr(descr);
     Py_DECREF(descr);
@@ -76,8 +76,8 @@ static int write_bfloat16(nl_py_call *call, int index, PyObject *value, unsigned
         return found < 0 ? -1 : 0;
     uint16_t bits = nl_half_bfloat16_from_double(number);
     if (isfinite(number) && (bits & 0x7fff) == 0x7f80)
-        return nl_py_argument_refuse(call, index, value, PyExc_OverflowError,
-                                     ", which does not fit");
+        return nl_py_argument_raise_mismatch(call, index, value, PyExc_OverflowError,
+                                             ", which does not fit");
     memcpy(at, &bits, sizeof bits);
     return 1;
 }
@@ -88,7 +88,7 @@ static int write_items(nl_py_call *call, int index, PyObject *value, PyObject *i
     const nl_param *p = &call->params->items[index];
     Py_ssize_t n = PyTuple_GET_SIZE(items);
     if (n != p->parts && !(nl_py_aggregate_is_dim3(p) && n >= 1 && n < p->parts))
-        return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
+        return nl_py_argument_raise_mismatch(call, index, value, PyExc_TypeError, "");
     for (int i = 0; i < p->parts; i++) {
         const uint32_t one = 1;
         if (i >= n)
@@ -118,7 +118,7 @@ PyObject *nl_py_aggregate_items(nl_py_call *call, int index, PyObject *value) {
     if (items && PyTuple_GET_SIZE(items) != p->parts)
         Py_CLEAR(items);
     if (!items && !PyErr_Occurred())
-        nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
+        nl_py_argument_raise_mismatch(call, index, value, PyExc_TypeError, "");
     return items;
 }
 
@@ -171,7 +171,7 @@ int nl_py_aggregate_write_empty(nl_py_call *call, int index, PyObject *value,
         found =
             found && p->dtype != NL_OPAQUE && nl_py_typecode_dtype(call->state, code) == p->dtype;
     if (!found)
-        return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
+        return nl_py_argument_raise_mismatch(call, index, value, PyExc_TypeError, "");
     memset(block + p->offset, 0, p->size);
     return 0;
 }
@@ -194,7 +194,7 @@ int nl_py_aggregate_write_struct(nl_py_call *call, int index, PyObject *value,
         found = write_bfloat16(call, index, value, at);
     if (found != 0)
         return found < 0 ? -1 : 0;
-    return nl_py_argument_refuse(
+    return nl_py_argument_raise_mismatch(
         call, index, value, PyExc_TypeError,
         p->parts || p->takes_bfloat16
             ? ""

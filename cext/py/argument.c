@@ -69,8 +69,8 @@ static const char *expected_argument_text(const nl_param *p, char *text, size_t 
     return text;
 }
 
-int nl_py_argument_refuse(const nl_py_call *call, int index, PyObject *value, PyObject *exception,
-                          const char *format, ...) {
+int nl_py_argument_raise_mismatch(const nl_py_call *call, int index, PyObject *value,
+                                  PyObject *exception, const char *format, ...) {
     char expected[360], got[360], reason[360];
     const nl_param *p = &call->params->items[index];
     va_list arguments;
@@ -156,21 +156,21 @@ static int check_order(const nl_py_call *call, int index, const nl_py_value *v, 
     int is_f = v->order & NL_PY_ARRAY_F, is_c = v->order & NL_PY_ARRAY_C;
     if (p->kind == NL_PARAM_POINTER)
         return is_c ? 0
-                    : nl_py_argument_refuse(
+                    : nl_py_argument_raise_mismatch(
                           call, index, object_named_in_messages(v), PyExc_TypeError,
                           " that is not C-contiguous: a plain pointer has no strides");
     if (v->ndim != p->ndim)
-        return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_TypeError,
-                                     p->ndim ? ": it must have %d dimension%s"
-                                             : ": pass one element of it",
-                                     p->ndim, p->ndim == 1 ? "" : "s");
+        return nl_py_argument_raise_mismatch(
+            call, index, object_named_in_messages(v), PyExc_TypeError,
+            p->ndim ? ": it must have %d dimension%s" : ": pass one element of it", p->ndim,
+            p->ndim == 1 ? "" : "s");
     /* the copy of an array that is contiguous in neither order is C-contiguous */
     if (p->order == NL_ORDER_C && !is_c && !(is_copied && !is_f))
-        return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_TypeError,
-                                     " that is not C-contiguous");
+        return nl_py_argument_raise_mismatch(call, index, object_named_in_messages(v),
+                                             PyExc_TypeError, " that is not C-contiguous");
     if (p->order == NL_ORDER_F && !is_f)
-        return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_TypeError,
-                                     " that is not Fortran-contiguous");
+        return nl_py_argument_raise_mismatch(call, index, object_named_in_messages(v),
+                                             PyExc_TypeError, " that is not Fortran-contiguous");
     return 0;
 }
 
@@ -185,7 +185,7 @@ static const nl_device *device_of_value(const nl_py_call *call, const nl_py_valu
     for (int i = 0; i < v->ndim; i++)
         if (v->shape[i] == 0)
             return NULL;
-    return nl_device_of_address(call->device, v->address);
+    return nl_device_find_by_address(call->device, v->address);
 }
 
 static int check_device(nl_py_call *call, int index, const nl_py_value *v) {
@@ -193,7 +193,7 @@ static int check_device(nl_py_call *call, int index, const nl_py_value *v) {
     if (!device || device == call->device)
         return 0;
     if (!call->may_visit || !nl_device_allows_peer_buffers(call->device, device))
-        return nl_py_argument_refuse(
+        return nl_py_argument_raise_mismatch(
             call, index, object_named_in_messages(v), PyExc_ValueError,
             " on device %d, but the kernel runs on device %d: copy it over", device->ordinal,
             call->device->ordinal);
@@ -209,23 +209,24 @@ static int check_array(nl_py_call *call, int index, const nl_py_value *v, int mo
     const nl_element *e = &v->element;
     char advice[120];
     if (e->class == NL_ELEMENT_SWAPPED || e->class == NL_ELEMENT_OBJECT || !matches_element(p, e))
-        return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_TypeError,
-                                     "%s", advice_for_element(p, e, advice, sizeof advice));
+        return nl_py_argument_raise_mismatch(call, index, object_named_in_messages(v),
+                                             PyExc_TypeError, "%s",
+                                             advice_for_element(p, e, advice, sizeof advice));
     if (p->lanes && e->dtype == p->lane && (v->ndim == 0 || v->shape[v->ndim - 1] != p->lanes))
-        return nl_py_argument_refuse(
+        return nl_py_argument_raise_mismatch(
             call, index, object_named_in_messages(v), PyExc_TypeError,
             ": its last axis must have %d items, such as x.reshape(-1, %d)", p->lanes, p->lanes);
     if (check_order(call, index, v, mode) < 0)
         return -1;
     if (v->is_readonly && !p->is_const && (!mode || (mode & NL_PY_TRANSFER_OUT)))
-        return nl_py_argument_refuse(
+        return nl_py_argument_raise_mismatch(
             call, index, object_named_in_messages(v), PyExc_ValueError,
             " that is read-only: pass a copy, %sor declare the parameter const",
             call->device ? "or cuda.In(x), " : "");
     if (!mode && ((p->lanes ? v->address : v->misaligned) & (p->element_align - 1)))
-        return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_ValueError,
-                                     " whose elements are not aligned to %d bytes: pass a copy",
-                                     (int)p->element_align);
+        return nl_py_argument_raise_mismatch(
+            call, index, object_named_in_messages(v), PyExc_ValueError,
+            " whose elements are not aligned to %d bytes: pass a copy", (int)p->element_align);
     return check_device(call, index, v);
 }
 
@@ -277,7 +278,7 @@ static int write_device_array(nl_py_call *call, int index, const nl_py_value *v,
                               unsigned char *at) {
     if (check_array(call, index, v, 0) < 0 ||
         (v->array ? use_device_array(call, (nl_py_array *)v->array)
-                  : nl_py_value_wait(v, call->stream, call->blocking)) < 0)
+                  : nl_py_value_order_stream(v, call->stream, call->blocking)) < 0)
         return -1;
     write_array(&call->params->items[index], at, v->address, v->shape, v->strides);
     return 0;
@@ -296,8 +297,9 @@ static int host_copy_directions(nl_py_call *call, int index, const nl_py_value *
     if (v->mode == 0)
         call->implicit |= !v->is_record;
     else if (p->is_const && v->mode == NL_PY_TRANSFER_OUT)
-        return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_TypeError,
-                                     ": cuda.Out makes no sense for a parameter that is const");
+        return nl_py_argument_raise_mismatch(
+            call, index, object_named_in_messages(v), PyExc_TypeError,
+            ": cuda.Out makes no sense for a parameter that is const");
     return p->is_const ? NL_PY_TRANSFER_IN
            : v->mode   ? v->mode
                        : NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT;
@@ -308,15 +310,16 @@ static int host_copy_directions(nl_py_call *call, int index, const nl_py_value *
 static int write_host_array(nl_py_call *call, int index, const nl_py_value *v, unsigned char *at) {
     char order = v->order == NL_PY_ARRAY_F ? 'F' : 'C';
     if (v->is_masked)
-        return nl_py_argument_refuse(
+        return nl_py_argument_raise_mismatch(
             call, index, object_named_in_messages(v), PyExc_TypeError,
             ": the mask would be lost; replace masked elements, x.filled(0)");
     int mode = host_copy_directions(call, index, v);
     if (mode < 0 || check_array(call, index, v, mode) < 0)
         return -1;
     if ((mode & NL_PY_TRANSFER_OUT) && nl_layout_overlaps_itself(&v->memory.host.layout))
-        return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_ValueError,
-                                     " whose elements overlap in memory: it cannot be copied back");
+        return nl_py_argument_raise_mismatch(
+            call, index, object_named_in_messages(v), PyExc_ValueError,
+            " whose elements overlap in memory: it cannot be copied back");
     nl_py_hostcopy *copy = nl_py_hostcopy_reserve_item(&call->hosts);
     if (!copy)
         return -1;
@@ -331,7 +334,7 @@ static int write_host_array(nl_py_call *call, int index, const nl_py_value *v, u
 }
 
 int nl_py_argument_check_overlap(const nl_py_call *call) {
-    int first, second, found = nl_py_hostcopy_overlap(&call->hosts, &first, &second);
+    int first, second, found = nl_py_hostcopy_find_overlap(&call->hosts, &first, &second);
     if (found <= 0)
         return found;
     const nl_param *a = &call->params->items[first], *b = &call->params->items[second];
@@ -363,21 +366,23 @@ static int write_address(nl_py_call *call, int index, PyObject *value, unsigned 
         address = PyLong_AsUnsignedLongLong(value);
         if (PyErr_Occurred()) {
             PyErr_Clear();
-            return nl_py_argument_refuse(call, index, value, PyExc_ValueError,
-                                         ", which is no address");
+            return nl_py_argument_raise_mismatch(call, index, value, PyExc_ValueError,
+                                                 ", which is no address");
         }
     }
     if (address && !call->device)
-        return nl_py_argument_refuse(call, index, value, PyExc_TypeError,
-                                     ": pass an array, not an address");
+        return nl_py_argument_raise_mismatch(call, index, value, PyExc_TypeError,
+                                             ": pass an array, not an address");
     if (address && (nl_device_bind(call->device, &err) < 0 ||
                     nl_device_query_pointer(address, &pointer, &err) < 0 || pointer.type == 0))
-        return nl_py_argument_refuse(call, index, value, PyExc_ValueError,
-                                     ", which is not an address in device memory: pass an array, "
-                                     "or its address (x.__cuda_array_interface__['data'][0])");
+        return nl_py_argument_raise_mismatch(
+            call, index, value, PyExc_ValueError,
+            ", which is not an address in device memory: pass an array, "
+            "or its address (x.__cuda_array_interface__['data'][0])");
     if (address & (p->element_align - 1))
-        return nl_py_argument_refuse(call, index, value, PyExc_ValueError,
-                                     ", which is not aligned to %d bytes", (int)p->element_align);
+        return nl_py_argument_raise_mismatch(call, index, value, PyExc_ValueError,
+                                             ", which is not aligned to %d bytes",
+                                             (int)p->element_align);
     memcpy(at, &address, sizeof address);
     return 0;
 }
@@ -391,13 +396,13 @@ static int is_address(const nl_param *p, PyObject *value) {
 static int write_host_address(nl_py_call *call, int index, const nl_py_value *v,
                               unsigned char *at) {
     if (v->kind != NL_PY_VALUE_HOST || v->is_record)
-        return nl_py_argument_refuse(
+        return nl_py_argument_raise_mismatch(
             call, index, object_named_in_messages(v), PyExc_TypeError,
             v->kind == NL_PY_VALUE_DEVICE
                 ? ": it is in device memory; copy it over first, x.copy_to_host()"
                 : ": pass a NumPy array, numpy.asarray(x)");
     if (v->is_masked)
-        return nl_py_argument_refuse(
+        return nl_py_argument_raise_mismatch(
             call, index, object_named_in_messages(v), PyExc_TypeError,
             ": the mask would be lost; replace masked elements, x.filled(0)");
     if (check_array(call, index, v, 0) < 0)
@@ -419,8 +424,8 @@ static int refuse_array(const nl_py_call *call, int index, const nl_py_value *v)
             ? ": pass an array, also for a single value"
             : ": pass a NumPy array, a device array "
               "or an object with __cuda_array_interface__ or __dlpack__";
-    return nl_py_argument_refuse(call, index, object_named_in_messages(v), PyExc_TypeError, "%s",
-                                 advice);
+    return nl_py_argument_raise_mismatch(call, index, object_named_in_messages(v), PyExc_TypeError,
+                                         "%s", advice);
 }
 
 /* Adds the names of the kernel and the parameter to an exception that was raised while an argument
@@ -459,7 +464,7 @@ static inline int write_dense_tensor(const nl_py_call *call, const nl_param *p,
     if (!nl_py_dlpack_read_dense(view, &call->values->current, p->dtype, call->stream,
                                  call->blocking, &t) ||
         (t.address & (p->element_align - 1)) ||
-        nl_device_of_address(call->device, t.address) != call->device)
+        nl_device_find_by_address(call->device, t.address) != call->device)
         return 0;
     write_array(p, at, t.address, t.sizes, t.sizes + view->tensor.ndim);
     return 1;
@@ -479,9 +484,9 @@ static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned 
         return found < 0 ? add_argument_to_error(call, index) : 0;
     if (!matches_without_conversion(p, f.element.dtype, f.layout.ndim, f.orders,
                                     nl_layout_low_bits(&f.layout, f.address)) ||
-        nl_device_of_address(call->device, f.address) != call->device)
+        nl_device_find_by_address(call->device, f.address) != call->device)
         return 0;
-    if (nl_py_arrayinterface_wait(&f, call->stream, call->blocking) < 0)
+    if (nl_py_arrayinterface_order_stream(&f, call->stream, call->blocking) < 0)
         return -1;
     write_array(p, at, f.address, f.layout.shape, f.layout.strides);
     return 1;
@@ -497,7 +502,7 @@ static int write_foreign_array(nl_py_call *call, int index, PyObject *value, uns
     }
     if (is_address(&call->params->items[index], value))
         return write_address(call, index, value, at);
-    v = call->device ? nl_py_values_export(call->values, value)
+    v = call->device ? nl_py_values_read_dlpack(call->values, value)
                      : nl_py_values_read(call->values, value);
     if (!v)
         return add_argument_to_error(call, index);
@@ -526,11 +531,11 @@ static int write_datetime(nl_py_call *call, PyObject *value, unsigned char *at) 
         if (a->ndim || a->class != NL_ELEMENT_TIME)
             return 0;
         PyObject *time = nl_py_values_read_element(call->values, value);
-        int result = time ? nl_py_hostarray_time_read(time, at) : -1;
+        int result = time ? nl_py_hostarray_read_time(time, at) : -1;
         Py_XDECREF(time);
         return result;
     }
-    return nl_py_hostarray_time_read(value, at);
+    return nl_py_hostarray_read_time(value, at);
 }
 
 static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned char *at) {
@@ -545,17 +550,17 @@ static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned c
     if (found < 0)
         return add_argument_to_error(call, index);
     if (!found)
-        return nl_py_argument_refuse(call, index, value, PyExc_TypeError, "");
+        return nl_py_argument_raise_mismatch(call, index, value, PyExc_TypeError, "");
     switch (nl_scalar_store(&s, p->dtype, at)) {
     case NL_STORED:
         return 0;
     case NL_STORE_RANGE:
-        return nl_py_argument_refuse(call, index, value, PyExc_OverflowError,
-                                     ", which does not fit");
+        return nl_py_argument_raise_mismatch(call, index, value, PyExc_OverflowError,
+                                             ", which does not fit");
     case NL_STORE_TYPE:
         break;
     }
-    return nl_py_argument_refuse(
+    return nl_py_argument_raise_mismatch(
         call, index, value, PyExc_TypeError,
         s.kind == NL_SCALAR_FLOAT ? ": convert it with int(), if truncation is intended" : "");
 }

@@ -32,11 +32,11 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
  * exception. */
 int nl_py_argument_check_overlap(const nl_py_call *call);
 /* Writes the addresses of the device copies of host arrays to the block. Call this function after
- * nl_py_hostcopy_enter. */
+ * nl_py_hostcopy_start_copies. */
 void nl_py_argument_write_addresses(const nl_py_call *call, unsigned char *block);
 /* Raises "saxpy(): parameter 2 'x': expected ..., got ...", followed by the formatted text.
  * Returns -1. */
-int nl_py_argument_refuse(const nl_py_call *call, int index, PyObject *value, PyObject *exception,
-                          const char *format, ...);
+int nl_py_argument_raise_mismatch(const nl_py_call *call, int index, PyObject *value,
+                                  PyObject *exception, const char *format, ...);
 
 #endif

@@ -229,7 +229,7 @@ static int read_stream(PyObject *obj, nl_py_foreign *f) {
 /* Checks that the address range is valid for all elements. */
 static int check_address_range(const nl_py_foreign *f) {
     int64_t low, high;
-    if (nl_py_geometry_extent(&f->layout, &low, &high) < 0)
+    if (nl_py_geometry_byte_extent(&f->layout, &low, &high) < 0)
         return raise_invalid_interface(PyExc_ValueError, "shape", possible);
     if (high > low && f->address == 0)
         return raise_invalid_interface(PyExc_ValueError, "data",
@@ -322,7 +322,7 @@ int nl_py_arrayinterface_needs_stream_order(const nl_py_foreign *foreign, CUstre
     return !(nl_capture_is_any_active() && nl_capture_has_stream(stream));
 }
 
-int nl_py_arrayinterface_wait(const nl_py_foreign *foreign, CUstream stream, int blocking) {
+int nl_py_arrayinterface_order_stream(const nl_py_foreign *foreign, CUstream stream, int blocking) {
     nl_error err;
     int result;
     if (!nl_py_arrayinterface_needs_stream_order(foreign, stream, blocking))
@@ -364,7 +364,7 @@ PyObject *nl_py_arrayinterface_array(nl_py_state *state, PyObject *obj, nl_py_fo
  * the default stream. Steals the reference to `array` and returns it, or NULL with an exception. */
 static PyObject *bind_producer_stream(nl_py_state *state, PyObject *array, CUstream handle,
                                       int waited, PyObject *owner) {
-    PyObject *stream_object = nl_py_fastarray_stream(state, owner);
+    PyObject *stream_object = nl_py_fastarray_stream_object(state, owner);
     PyObject *stream =
         nl_py_stream_wrap_handle(state, handle, stream_object ? stream_object : owner);
     nl_error err;
@@ -427,7 +427,7 @@ static int import_tensor(nl_py_state *state, PyObject *obj, CUstream stream, PyO
     int found = nl_py_dlpack_read(state, obj, &current, &foreign);
     if (found <= 0)
         return found;
-    if (nl_py_arrayinterface_wait(&foreign, stream, blocking) < 0)
+    if (nl_py_arrayinterface_order_stream(&foreign, stream, blocking) < 0)
         found = -1;
     else if (!(*array = nl_py_arrayinterface_array(state, obj, &foreign)))
         found = -1;
@@ -492,11 +492,11 @@ PyObject *nl_py_arrayinterface_get(PyObject *self, void *Py_UNUSED(closure)) {
     nl_buffer_mark_exposed(a->buffer);
     if (!dict || !typestr ||
         set_new_item(dict, interned_interface_key(state, KEY_SHAPE),
-                     nl_py_geometry_tuple(a->shape, a->ndim)) < 0 ||
+                     nl_py_geometry_new_tuple(a->shape, a->ndim)) < 0 ||
         set_new_item(dict, interned_interface_key(state, KEY_STRIDES),
                      a->flags & NL_PY_ARRAY_C
                          ? Py_NewRef(Py_None)
-                         : nl_py_geometry_tuple(nl_py_devarray_strides(a), a->ndim)) < 0 ||
+                         : nl_py_geometry_new_tuple(nl_py_devarray_strides(a), a->ndim)) < 0 ||
         set_new_item(dict, interned_interface_key(state, KEY_TYPESTR), Py_NewRef(typestr)) < 0 ||
         set_new_item(dict, interned_interface_key(state, KEY_DESCR), list_fields(a, typestr)) < 0 ||
         set_new_item(dict, interned_interface_key(state, KEY_DATA),

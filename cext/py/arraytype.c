@@ -56,12 +56,12 @@ static PyObject *devarray_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
 /* ---- attributes ---- */
 
 static PyObject *devarray_shape(PyObject *self, void *Py_UNUSED(closure)) {
-    return nl_py_geometry_tuple(((nl_py_array *)self)->shape, ((nl_py_array *)self)->ndim);
+    return nl_py_geometry_new_tuple(((nl_py_array *)self)->shape, ((nl_py_array *)self)->ndim);
 }
 
 static PyObject *devarray_strides(PyObject *self, void *Py_UNUSED(closure)) {
     nl_py_array *a = (nl_py_array *)self;
-    return nl_py_geometry_tuple(nl_py_devarray_strides(a), a->ndim);
+    return nl_py_geometry_new_tuple(nl_py_devarray_strides(a), a->ndim);
 }
 
 static PyObject *devarray_dtype(PyObject *self, void *Py_UNUSED(closure)) {
@@ -329,7 +329,7 @@ static PyObject *devarray_view(PyObject *self, PyObject *args, PyObject *kwargs)
     if (strides == Py_None ? nl_py_geometry_strides(&layout, 'C') < 0
                            : nl_py_geometry_read_strides(strides, &layout, "strides") < 0)
         goto done;
-    if (nl_py_geometry_extent(&layout, &low, &high) < 0)
+    if (nl_py_geometry_byte_extent(&layout, &low, &high) < 0)
         goto done;
     __int128 start = (__int128)a->address - a->buffer->address + offset;
     if (high > low ? start + low < 0 || start + high > (__int128)a->buffer->size

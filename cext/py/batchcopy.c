@@ -45,7 +45,7 @@ static int read_copy_part(const nl_py_state *state, const nl_py_array *target, P
     p->source = (const nl_py_array *)source;
     p->from = p->source->address + (CUdeviceptr)begin;
     p->to = target->address + (CUdeviceptr)at;
-    if (nl_layout_count(&layout) <= 0) {
+    if (nl_layout_count_elements(&layout) <= 0) {
         PyErr_SetString(PyExc_ValueError, "a part has elements");
         return -1;
     }
@@ -71,8 +71,8 @@ static void make_word_layout(const nl_runs *r, int64_t itemsize, int64_t size, i
 
 static PyObject *make_region_view(const nl_py_array *base, CUdeviceptr address, PyObject *descr,
                                   const nl_layout *layout) {
-    const nl_layout_view view = nl_layout_at(layout, address);
-    const nl_range part = nl_layout_range(&view);
+    const nl_layout_view view = nl_layout_make_view(layout, address);
+    const nl_range part = nl_layout_address_range(&view);
     const nl_buffer *buffer = base->buffer;
     if (part.low < buffer->address || part.high > buffer->address + buffer->size) {
         PyErr_SetString(PyExc_ValueError,
@@ -93,7 +93,7 @@ static int64_t append_copy_part(PyObject *given, const nl_py_array *target, cons
     nl_layout layout;
     PyObject *items[3] = {NULL};
     make_word_layout(&p->runs, target->itemsize, size, ndim, 1, &layout);
-    int64_t blocks = (nl_layout_count(&layout) + BLOCK_WORDS - 1) / BLOCK_WORDS;
+    int64_t blocks = (nl_layout_count_elements(&layout) + BLOCK_WORDS - 1) / BLOCK_WORDS;
     items[0] = make_region_view(target, p->to, descr, &layout);
     make_word_layout(&p->runs, target->itemsize, size, ndim, 0, &layout);
     if (items[0])
@@ -196,7 +196,7 @@ enum {
  * rows with positive strides. */
 static int is_single_driver_copy(const nl_layout *of, const int64_t *to) {
     nl_layout dense = {.ndim = 0, .itemsize = of->itemsize};
-    int64_t low[2], size = of->itemsize, bytes = size * nl_layout_count(of);
+    int64_t low[2], size = of->itemsize, bytes = size * nl_layout_count_elements(of);
     int count = 0, is_equal = 1, is_forward = 1, is_run = 0;
     for (int i = 0; i < of->ndim; i++) {
         if (of->shape[i] == 1)
@@ -267,7 +267,7 @@ static PyObject *copy_words_plan(PyObject *module, PyObject *const *args, Py_ssi
         return PyErr_Format(PyExc_ValueError, "copy_words() accepts arrays of equal shape");
     nl_py_devarray_layout((nl_py_array *)source, &of);
     const int64_t *to = nl_py_devarray_strides(target);
-    if (nl_layout_count(&of) == 0 || is_single_driver_copy(&of, to))
+    if (nl_layout_count_elements(&of) == 0 || is_single_driver_copy(&of, to))
         return Py_NewRef(Py_None);
     int64_t size = element_word_size(&of, to, source->address | target->address);
     if (!size)
@@ -456,11 +456,12 @@ static PyObject *arrays_overlap(PyObject *module, PyObject *const *args, Py_ssiz
     nl_layout layouts[2];
     nl_py_devarray_layout((nl_py_array *)a, &layouts[0]);
     nl_py_devarray_layout((nl_py_array *)b, &layouts[1]);
-    const nl_layout_view x = nl_layout_at(&layouts[0], a->address);
-    const nl_layout_view y = nl_layout_at(&layouts[1], b->address);
+    const nl_layout_view x = nl_layout_make_view(&layouts[0], a->address);
+    const nl_layout_view y = nl_layout_make_view(&layouts[1], b->address);
     if (args[2] == Py_True)
         return PyBool_FromLong(nl_layout_may_overlap(&x, &y));
-    return PyBool_FromLong(nl_ranges_overlap(nl_layout_range(&x), nl_layout_range(&y)));
+    return PyBool_FromLong(
+        nl_ranges_overlap(nl_layout_address_range(&x), nl_layout_address_range(&y)));
 }
 
 static PyMethodDef functions[] = {

@@ -241,7 +241,7 @@ static void purge_callbacks(const nl_device *dev) {
     }
 }
 
-void nl_py_callbacks_purge(const nl_device *dev) {
+void nl_py_callbacks_drop_outdated(const nl_device *dev) {
     purge_callbacks(dev);
 }
 

@@ -15,6 +15,6 @@ int nl_py_callback_add(PyObject *stream, nl_device *dev, CUstream handle, PyObje
 int nl_py_callbacks_pending(void);
 
 /* Drops callbacks that can never run because their device was reset. */
-void nl_py_callbacks_purge(const nl_device *dev);
+void nl_py_callbacks_drop_outdated(const nl_device *dev);
 
 #endif

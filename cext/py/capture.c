@@ -9,7 +9,7 @@ static void retain_object(void *object) {
 }
 
 nl_py_graph *nl_py_capture_graph(CUstream stream) {
-    return nl_capture_owner(stream, retain_object);
+    return nl_capture_retain_owner(stream, retain_object);
 }
 
 static int append_if_not_last(PyObject *list, PyObject *object) {

@@ -68,7 +68,7 @@ static inline int Py_IsFinalizing(void) {
 
 /* Enables the vectorcall of a subclass written in Python; since 3.12, CPython does this itself.
  * Call this function when the subclass is instantiated. */
-static inline void nl_py_inherit_vectorcall(PyTypeObject *type) {
+static inline void nl_py_enable_vectorcall(PyTypeObject *type) {
 #if PY_VERSION_HEX < 0x030C0000
     if (type->tp_call == PyVectorcall_Call && type->tp_vectorcall_offset > 0)
         type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;

@@ -141,7 +141,7 @@ void nl_py_devarray_layout(const nl_py_array *a, nl_layout *layout) {
 
 nl_range nl_py_devarray_address_range(const nl_py_array *a) {
     nl_layout_view view = {a->address, a->ndim, a->itemsize, a->shape, nl_py_devarray_strides(a)};
-    return nl_layout_range(&view);
+    return nl_layout_address_range(&view);
 }
 
 int64_t nl_py_devarray_count(const nl_py_array *a) {
@@ -171,7 +171,7 @@ PyObject *nl_py_devarray_allocate(nl_py_state *state, nl_py_array_parts *parts,
     int64_t low, high;
     if (__builtin_expect(nl_py_devarray_recorder != NULL, 0))
         return nl_py_devarray_recorder(state, parts, layout);
-    if (nl_py_geometry_extent(layout, &low, &high) < 0)
+    if (nl_py_geometry_byte_extent(layout, &low, &high) < 0)
         return NULL;
     nl_device *dev = nl_device_current(&err);
     if (!dev || nl_py_devarray_buffer_alloc(dev, (size_t)(high - low), &parts->buffer, &err) < 0)
@@ -195,16 +195,16 @@ PyObject *nl_py_devarray_over_address(nl_py_state *state, CUdeviceptr address,
     int64_t low, high;
     nl_error err;
     nl_buffer *buffer = NULL;
-    if (nl_py_geometry_extent(layout, &low, &high) < 0)
+    if (nl_py_geometry_byte_extent(layout, &low, &high) < 0)
         return NULL;
     if (!nl_py_address_range_is_valid(address, low, high))
         return PyErr_Format(PyExc_ValueError, "address %llu cannot be that of %lld bytes",
                             (unsigned long long)address, (long long)(high - low));
     nl_device *dev = parts->device ? parts->device : nl_device_current(&err);
     if (dev && parts->find_device && high > low)
-        dev = nl_device_of_address(dev, address + (CUdeviceptr)low);
-    if (!dev || nl_buffer_wrap(dev, address + (CUdeviceptr)low, (size_t)(high - low), NULL, NULL,
-                               &buffer, &err) < 0)
+        dev = nl_device_find_by_address(dev, address + (CUdeviceptr)low);
+    if (!dev || nl_buffer_wrap_memory(dev, address + (CUdeviceptr)low, (size_t)(high - low), NULL,
+                                      NULL, &buffer, &err) < 0)
         return nl_py_raise(&err);
     parts->buffer = buffer;
     parts->address = address;

@@ -71,7 +71,7 @@ static PyObject *read_element(const nl_py_array *a, CUdeviceptr address, CUstrea
                      : read_bytes(bytes, address, (size_t)a->itemsize, stream, &err);
         Py_END_ALLOW_THREADS;
     }
-    result = status < 0 ? nl_py_raise(&err) : nl_py_hostarray_scalar(a->descr, bytes);
+    result = status < 0 ? nl_py_raise(&err) : nl_py_hostarray_new_scalar(a->descr, bytes);
     if (bytes != small)
         nl_mem_free(bytes);
     return result;
@@ -93,7 +93,7 @@ PyObject *nl_py_devcopy_read_element(const nl_py_array *a, CUdeviceptr address) 
     PyObject *stream_object;
     CUstream stream;
     if (nl_capture_is_any_active() &&
-        nl_py_capture_check_query(nl_capture_stream(), "reading an element") < 0)
+        nl_py_capture_check_query(nl_capture_stream_of_thread(), "reading an element") < 0)
         return NULL;
     if (read_array_stream((nl_py_array *)a, &stream, NULL, &stream_object) < 0)
         return NULL;
@@ -119,8 +119,8 @@ static int check_shape_and_dtype(const nl_py_array *a, const int64_t *shape, int
     for (int i = 0; same && i < ndim; i++)
         same = shape[i] == a->shape[i];
     if (!same) {
-        PyObject *ours = nl_py_geometry_tuple(a->shape, a->ndim);
-        PyObject *theirs = nl_py_geometry_tuple(shape, ndim);
+        PyObject *ours = nl_py_geometry_new_tuple(a->shape, a->ndim);
+        PyObject *theirs = nl_py_geometry_new_tuple(shape, ndim);
         if (ours && theirs)
             PyErr_Format(PyExc_ValueError, "the device array has shape %S, the %s has shape %S",
                          ours, what, theirs);
@@ -391,9 +391,9 @@ static int copy_overlapping(place to, place from, int64_t bytes, CUstream stream
 }
 
 static int layouts_overlap(const place *a, const place *b) {
-    nl_layout_view one = nl_layout_at(a->layout, a->address);
-    nl_layout_view other = nl_layout_at(b->layout, b->address);
-    return nl_ranges_overlap(nl_layout_range(&one), nl_layout_range(&other));
+    nl_layout_view one = nl_layout_make_view(a->layout, a->address);
+    nl_layout_view other = nl_layout_make_view(b->layout, b->address);
+    return nl_ranges_overlap(nl_layout_address_range(&one), nl_layout_address_range(&other));
 }
 
 /* Copies between devices in the order of the stream that the call specifies, or, if `asked` is 0,

@@ -39,7 +39,7 @@ static PyObject *set_open_hook(PyObject *Py_UNUSED(module), PyObject *hook) {
     PyObject *old = open_hook;
     open_hook = hook == Py_None ? NULL : Py_NewRef(hook);
     Py_XDECREF(old);
-    nl_device_set_opener(call_open_hook);
+    nl_device_set_open_hook(call_open_hook);
     Py_RETURN_NONE;
 }
 
@@ -77,7 +77,7 @@ static PyObject *end_devices(PyObject *module, PyObject *Py_UNUSED(unused)) {
 
 static PyObject *end_waits_of_all_threads(PyObject *Py_UNUSED(module),
                                           PyObject *Py_UNUSED(unused)) {
-    nl_wait_end_all();
+    nl_wait_end_all_waits();
     Py_RETURN_NONE;
 }
 
@@ -403,7 +403,7 @@ static PyObject *reset_device(PyObject *Py_UNUSED(module), PyObject *argument) {
     if (nl_py_interrupt_raise())
         return NULL;
     NL_UNLOCKED(status = nl_device_reset(dev, &err));
-    nl_py_callbacks_purge(dev);
+    nl_py_callbacks_drop_outdated(dev);
     return nl_py_none_or_raise(status, &err);
 }
 
@@ -412,7 +412,7 @@ static int close_with_cache(int ordinal, nl_device **dev, nl_error *err) {
     nl_error ignored;
     *dev = nl_device_is_ready(ordinal) ? nl_device_get(ordinal, &ignored) : NULL;
     if (*dev != NULL)
-        (void)nl_buffer_trim(*dev, 0, &ignored);
+        (void)nl_buffer_trim_cache(*dev, 0, &ignored);
     return nl_device_close(ordinal, err);
 }
 
@@ -424,7 +424,7 @@ static PyObject *close_device(PyObject *Py_UNUSED(module), PyObject *argument) {
         return NULL;
     NL_UNLOCKED(status = close_with_cache(ordinal, &dev, &err));
     if (dev != NULL)
-        nl_py_callbacks_purge(dev);
+        nl_py_callbacks_drop_outdated(dev);
     return nl_py_none_or_raise(status, &err);
 }
 

@@ -185,7 +185,7 @@ static PyObject *subscript_field(const nl_py_array *a, PyObject *name) {
     PyObject *field, *result = NULL, *shape = NULL, *base = NULL;
     int64_t offset;
     nl_layout layout;
-    int found = nl_py_hostarray_field(a->descr, name, &field, &offset);
+    int found = nl_py_hostarray_find_field(a->descr, name, &field, &offset);
     if (found < 0)
         return NULL;
     if (!found && a->class == NL_ELEMENT_RECORD)

@@ -102,7 +102,7 @@ static int read_codes(nl_py_dispatcher *d, nl_py_values *read, PyObject *const *
             continue;
         describe_parameter(d, i, where, sizeof where);
         if (found == 0)
-            nl_py_type_code_refuse(d->state, args[i], where, "kernel", reason);
+            nl_py_type_code_raise_unsupported(d->state, args[i], where, "kernel", reason);
         else
             nl_py_error_prefix_location(where);
         return -1;
@@ -155,7 +155,8 @@ static nl_py_overload *find_by_type_codes(nl_py_dispatcher *d, const nl_launch *
         return NULL;
     }
     if (d->parameters && PyTuple_GET_SIZE(d->parameters) != nargs) {
-        nl_py_dispatcher_refuse_count(d, NULL, args, nargs, PyTuple_GET_SIZE(d->parameters));
+        nl_py_dispatcher_raise_argument_count(d, NULL, args, nargs,
+                                              PyTuple_GET_SIZE(d->parameters));
         return NULL;
     }
     if (d->typed)
@@ -253,8 +254,9 @@ static PyObject *format_missing_names(nl_py_dispatcher *d, const nl_kernel *kern
     return text;
 }
 
-void nl_py_dispatcher_refuse_count(nl_py_dispatcher *d, const nl_kernel *kernel,
-                                   PyObject *const *given, Py_ssize_t nargs, Py_ssize_t wanted) {
+void nl_py_dispatcher_raise_argument_count(nl_py_dispatcher *d, const nl_kernel *kernel,
+                                           PyObject *const *given, Py_ssize_t nargs,
+                                           Py_ssize_t wanted) {
     if (nargs > wanted) {
         PyErr_Format(PyExc_TypeError, "%U() takes %zd positional argument%s but %zd %s given",
                      d->name, wanted, wanted == 1 ? "" : "s", nargs, nargs == 1 ? "was" : "were");

@@ -44,7 +44,8 @@ nl_py_overload *nl_py_dispatcher_add(nl_py_dispatcher *d, nl_device *dev, const 
 /* Raises Python's TypeError for a call with the wrong number of arguments. `given[i]` is NULL for
  * a missing argument. The message uses the parameter names of the kernel, or of the dispatcher if
  * the kernel is NULL. */
-void nl_py_dispatcher_refuse_count(nl_py_dispatcher *d, const nl_kernel *kernel,
-                                   PyObject *const *given, Py_ssize_t nargs, Py_ssize_t wanted);
+void nl_py_dispatcher_raise_argument_count(nl_py_dispatcher *d, const nl_kernel *kernel,
+                                           PyObject *const *given, Py_ssize_t nargs,
+                                           Py_ssize_t wanted);
 
 #endif

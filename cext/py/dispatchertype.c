@@ -168,7 +168,7 @@ static PyObject *dispatcher_add(PyObject *self, PyObject *args) {
 
 static PyObject *dispatcher_forget_overloads(PyObject *self, PyObject *Py_UNUSED(ignored)) {
     nl_py_dispatcher *d = (nl_py_dispatcher *)self;
-    nl_py_overloads_forget(&d->overloads);
+    nl_py_overloads_mark_dead(&d->overloads);
     Py_BEGIN_CRITICAL_SECTION(self);
     memset(d->checked, 0, sizeof d->checked);
     Py_END_CRITICAL_SECTION();

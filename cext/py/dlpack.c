@@ -26,7 +26,7 @@ static const char *const capsule_names[2] = {"dltensor", "dltensor_versioned"};
 static const char *const used_names[2] = {"used_dltensor", "used_dltensor_versioned"};
 static const char *const owner_names[2] = {"numbalite.dltensor", "numbalite.dltensor_versioned"};
 
-void nl_py_dlpack_release(void *managed, int versioned) {
+void nl_py_dlpack_release_tensor(void *managed, int versioned) {
     nl_dl_versioned *v = managed;
     nl_dl_managed *m = managed;
     PyObject *type, *value, *traceback;
@@ -41,7 +41,7 @@ void nl_py_dlpack_release(void *managed, int versioned) {
 /* The destructor of the capsule that owns an imported tensor. */
 static void free_tensor_owner(PyObject *owner) {
     int versioned = PyCapsule_IsValid(owner, owner_names[1]);
-    nl_py_dlpack_release(PyCapsule_GetPointer(owner, owner_names[versioned]), versioned);
+    nl_py_dlpack_release_tensor(PyCapsule_GetPointer(owner, owner_names[versioned]), versioned);
 }
 
 /* ---- the tensor ---- */
@@ -181,7 +181,7 @@ static PyObject *move_tensor_to_owner(PyObject *capsule, void *managed, int vers
 static PyObject *array_over_tensor(nl_py_state *state, CUdeviceptr address, const nl_layout *layout,
                                    nl_py_array_parts *parts) {
     int64_t low, high;
-    if (nl_py_geometry_extent(layout, &low, &high) < 0)
+    if (nl_py_geometry_byte_extent(layout, &low, &high) < 0)
         return NULL;
     if (!nl_py_address_range_is_valid(address, low, high)) {
         PyErr_SetString(PyExc_BufferError, "DLPack: the tensor has elements but no valid address");
@@ -223,7 +223,7 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject *lende
         return 0;
     if (read_layout(t, &layout, &parts.element) < 0)
         return -1;
-    int found = find_device(t, nl_layout_count(&layout) == 0, &parts.device);
+    int found = find_device(t, nl_layout_count_elements(&layout) == 0, &parts.device);
     if (found <= 0)
         return found;
     *array = NULL;
@@ -376,7 +376,7 @@ static void register_class(nl_py_state *state, PyTypeObject *type, PyObject *cap
         PyErr_Clear();
         return;
     }
-    nl_py_fastarray_publish(&state->exchange_type, type, &state->exchange_parts, parts);
+    nl_py_fastarray_store_class(&state->exchange_type, type, &state->exchange_parts, parts);
     if (nl_atomic_load_entry(&state->exchange_type) == type)
         nl_atomic_store_pointer(&state->exchange, (void *)exchange_functions_of_capsule(capsule));
 }
@@ -458,7 +458,7 @@ static int requires_grad(nl_py_state *state, PyObject *obj) {
                : is_attribute_true(state, obj, NAME_REQUIRES_GRAD);
 }
 
-int nl_py_dlpack_view(nl_py_state *state, PyObject *obj, nl_dl_tensor *out) {
+int nl_py_dlpack_read_view(nl_py_state *state, PyObject *obj, nl_dl_tensor *out) {
     if (!nl_py_dlpack_register(state, obj) || requires_registered_grad(state, obj))
         return 0;
     const nl_dl_exchange *api = find_exchange(state, obj);
@@ -477,7 +477,7 @@ int nl_py_dlpack_has_lazy_flag(const nl_py_state *state, PyObject *obj, const nl
         flag = "conj";
     /* the imaginary part of a lazy conjugate is a lazy negative, which is C-contiguous if it has
      * one element */
-    else if ((!(f->orders & NL_LAYOUT_C) || nl_layout_count(layout) == 1) &&
+    else if ((!(f->orders & NL_LAYOUT_C) || nl_layout_count_elements(layout) == 1) &&
              is_attribute_true(state, obj, NAME_IS_NEG))
         flag = "neg";
     if (flag)
@@ -564,7 +564,7 @@ int nl_py_dlpack_read(nl_py_state *state, PyObject *obj, nl_dl_current *current,
     if (!api || !fill_tensor_view(state, api, obj, current, &t) ||
         (t.device_type != NL_DL_CUDA && t.device_type != NL_DL_CUDA_MANAGED) ||
         read_layout(&t, &out->layout, &out->element) < 0 ||
-        nl_py_geometry_extent(&out->layout, &low, &high) < 0 ||
+        nl_py_geometry_byte_extent(&out->layout, &low, &high) < 0 ||
         read_stream(api, obj, &t, current, out) < 0)
         goto other;
     out->descr = NULL;

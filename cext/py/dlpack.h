@@ -70,7 +70,7 @@ typedef struct nl_dl_exchange {
 } nl_dl_exchange;
 
 /* Releases a capsule's tensor: calls the tensor's deleter, if any. */
-void nl_py_dlpack_release(void *managed, int versioned);
+void nl_py_dlpack_release_tensor(void *managed, int versioned);
 
 /* Imports an object with __dlpack__, or a capsule. Returns 1 and a new array over the memory,
  * which the array keeps alive: a DeviceArray, or a numpy.ndarray for host memory. Returns 0 if
@@ -148,7 +148,7 @@ int nl_py_dlpack_read_dense(const nl_dl_view *view, const nl_dl_current *current
 /* Fills *out for a tensor of exactly the registered class; `obj` keeps the shape and strides alive.
  * Returns 1, or 0 for another object, for a tensor that requires a gradient, and for a tensor that
  * cannot be viewed. Never raises. */
-int nl_py_dlpack_view(nl_py_state *state, PyObject *obj, nl_dl_tensor *out);
+int nl_py_dlpack_read_view(nl_py_state *state, PyObject *obj, nl_dl_tensor *out);
 /* Checks whether an object is a lazy conjugate or negative of PyTorch: a view with a flag, whose
  * memory contains the elements of the original tensor, so kernels would read wrong values. *f is
  * the description that nl_py_dlpack_read returned. Returns 1 with an exception for such a tensor,

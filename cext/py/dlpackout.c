@@ -53,7 +53,7 @@ static void capsule_dealloc(PyObject *capsule) {
     int versioned = PyCapsule_IsValid(capsule, "dltensor_versioned");
     const char *name = versioned ? "dltensor_versioned" : "dltensor";
     if (PyCapsule_IsValid(capsule, name))
-        nl_py_dlpack_release(PyCapsule_GetPointer(capsule, name), versioned);
+        nl_py_dlpack_release_tensor(PyCapsule_GetPointer(capsule, name), versioned);
 }
 
 /* ---- the struct ---- */
@@ -244,7 +244,7 @@ static int check_memory(const nl_py_array *a, const nl_layout *layout) {
     int64_t low, high;
     CUdeviceptr base = 0;
     size_t size = 0;
-    if (nl_py_geometry_extent(layout, &low, &high) < 0)
+    if (nl_py_geometry_byte_extent(layout, &low, &high) < 0)
         return -1;
     if (high <= low)
         return 0;

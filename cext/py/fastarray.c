@@ -89,9 +89,9 @@ static int read_stolen_ints(PyObject *tuple, int64_t *values, int *count, int64_
  * Array Interface does. */
 static int check_address_range(nl_py_foreign *f) {
     int64_t low, high;
-    if (nl_layout_count(&f->layout) == 0)
+    if (nl_layout_count_elements(&f->layout) == 0)
         f->address = 0;
-    return nl_py_geometry_extent(&f->layout, &low, &high) == 0 &&
+    return nl_py_geometry_byte_extent(&f->layout, &low, &high) == 0 &&
                    (high <= low || (f->address != 0 && f->address + (CUdeviceptr)low <=
                                                            f->address + (CUdeviceptr)high))
                ? 0
@@ -213,8 +213,8 @@ static PyObject *find_module_of_class(PyTypeObject *type, const char *module, co
     return found;
 }
 
-void nl_py_fastarray_publish(PyTypeObject **slot, PyTypeObject *type, PyObject **helper_slot,
-                             PyObject *helper) {
+void nl_py_fastarray_store_class(PyTypeObject **slot, PyTypeObject *type, PyObject **helper_slot,
+                                 PyObject *helper) {
     nl_mutex_lock(&lock);
     int first = *slot == NULL;
     if (first) {
@@ -231,7 +231,7 @@ static void register_cupy(nl_py_state *state, PyTypeObject *type) {
     PyObject *cuda = module != NULL ? PyObject_GetAttrString(module, "cuda") : NULL;
     PyObject *stream = cuda != NULL ? PyObject_GetAttrString(cuda, "get_current_stream") : NULL;
     if (stream != NULL)
-        nl_py_fastarray_publish(&state->cupy_array, type, &state->cupy_stream, stream);
+        nl_py_fastarray_store_class(&state->cupy_array, type, &state->cupy_stream, stream);
     Py_XDECREF(cuda);
     Py_XDECREF(module);
 }
@@ -270,7 +270,7 @@ static void register_torch(nl_py_state *state, PyTypeObject *type) {
     PyObject *function = dtypes != NULL ? torch_stream_function(module) : NULL;
     PyObject *parts = function != NULL ? PyTuple_Pack(2, dtypes, function) : NULL;
     if (parts != NULL)
-        nl_py_fastarray_publish(&state->torch_tensor, type, &state->torch_parts, parts);
+        nl_py_fastarray_store_class(&state->torch_tensor, type, &state->torch_parts, parts);
     Py_XDECREF(function);
     Py_XDECREF(dtypes);
     Py_XDECREF(module);
@@ -318,15 +318,15 @@ int nl_py_fastarray_has_stream(nl_py_state *state, PyObject *obj) {
            PyTuple_GET_ITEM(state->torch_parts, 1) != Py_None;
 }
 
-int nl_py_fastarray_current(nl_py_state *state, PyObject *obj, int device, CUstream *stream,
-                            PyObject **keeper) {
+int nl_py_fastarray_read_stream(nl_py_state *state, PyObject *obj, int device, CUstream *stream,
+                                PyObject **keeper) {
     *keeper = NULL;
     if (Py_TYPE(obj) == nl_atomic_load_entry(&state->torch_tensor))
         return read_torch_stream(state, device, stream);
     return cupy_stream(state, stream, keeper) < 0 ? -1 : 1;
 }
 
-PyObject *nl_py_fastarray_stream(nl_py_state *state, PyObject *obj) {
+PyObject *nl_py_fastarray_stream_object(nl_py_state *state, PyObject *obj) {
     if (Py_TYPE(obj) != nl_atomic_load_entry(&state->cupy_array))
         return NULL;
     PyObject *stream = PyObject_CallNoArgs(state->cupy_stream);

@@ -32,7 +32,7 @@ int nl_py_fault_set(nl_py_kernel *k, nl_module *module, PyObject *fault) {
     }
     if (!PyArg_ParseTuple(fault, "sO;fault is (variable, hook)", &lowered, &hook))
         return -1;
-    if (nl_module_global(module, lowered, &k->fault, &k->fault_size, &err) < 0) {
+    if (nl_module_find_global(module, lowered, &k->fault, &k->fault_size, &err) < 0) {
         nl_py_raise(&err);
         return -1;
     }
@@ -51,8 +51,8 @@ int nl_py_fault_set(nl_py_kernel *k, nl_module *module, PyObject *fault) {
 static PyObject *describe_array_argument(const nl_param *p, const void *value) {
     const int64_t *words = value; /* address, shape, strides */
     int ndim = p->kind == NL_PARAM_ARRAY ? p->ndim : 0;
-    PyObject *shape = nl_py_geometry_tuple(words + 1, ndim);
-    PyObject *strides = nl_py_geometry_tuple(words + 1 + ndim, ndim);
+    PyObject *shape = nl_py_geometry_new_tuple(words + 1, ndim);
+    PyObject *strides = nl_py_geometry_new_tuple(words + 1 + ndim, ndim);
     if (shape && strides)
         return Py_BuildValue("(sKNNL)", p->name, (unsigned long long)words[0], shape, strides,
                              (long long)(ndim ? p->itemsize : 1));
@@ -108,7 +108,7 @@ static int copy_fault_record(const nl_py_kernel *k, CUstream stream, char *recor
  * fault. */
 static nl_mutex record_lock = NL_MUTEX_INIT;
 
-static int reset_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
+static int reset_fault_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     int32_t kind;
     if (copy_fault_record(k, stream, record, err) < 0)
         return -1;
@@ -125,7 +125,7 @@ static int reset_record(const nl_py_kernel *k, CUstream stream, char *record, nl
  * fault, 0 if not, -1 with *err. If the launch itself failed, the fault is still reported, because
  * the fault is the cause: on the simulator, the other threads wait forever for the threads that
  * ended at the fault. */
-static int read_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
+static int read_fault_record(const nl_py_kernel *k, CUstream stream, char *record, nl_error *err) {
     const nl_module *module = k->kernel->module;
     nl_error again;
     if (nl_device_check_generation(module->device, module->generation, err) < 0 ||
@@ -135,18 +135,18 @@ static int read_record(const nl_py_kernel *k, CUstream stream, char *record, nl_
     if (failed && nl_driver_is_ended_wait((CUresult)err->code))
         return -1;
     nl_mutex_lock(&record_lock);
-    int found = reset_record(k, stream, record, failed ? &again : err);
+    int found = reset_fault_record(k, stream, record, failed ? &again : err);
     nl_mutex_unlock(&record_lock);
     return failed && found <= 0 ? -1 : found;
 }
 
 /* Reads and resets the record. Returns the record as bytes; returns NULL without an exception if
  * the record contains no fault. */
-static PyObject *pop_record(const nl_py_kernel *k, CUstream stream) {
+static PyObject *pop_fault_record(const nl_py_kernel *k, CUstream stream) {
     char record[NL_PY_FAULT_BYTES] = {0};
     nl_error err;
     int found;
-    NL_UNLOCKED(found = read_record(k, stream, record, &err));
+    NL_UNLOCKED(found = read_fault_record(k, stream, record, &err));
     if (found < 0) {
         nl_error_prefix(&err, "%s()", k->kernel->name);
         return nl_py_raise(&err);
@@ -154,7 +154,8 @@ static PyObject *pop_record(const nl_py_kernel *k, CUstream stream) {
     return found ? PyBytes_FromStringAndSize(record, sizeof record) : NULL;
 }
 
-static int call_hook(const nl_py_kernel *k, PyObject *record, PyObject *kernels, PyObject *arrays) {
+static int call_fault_hook(const nl_py_kernel *k, PyObject *record, PyObject *kernels,
+                           PyObject *arrays) {
     /* a new reference, because the garbage collector may clear k->hook during the call */
     PyObject *hook = Py_XNewRef(k->hook);
     PyObject *result = hook ? PyObject_CallFunctionObjArgs(hook, record, kernels, arrays, NULL)
@@ -165,13 +166,13 @@ static int call_hook(const nl_py_kernel *k, PyObject *record, PyObject *kernels,
 }
 
 int nl_py_fault_raise_recorded(const nl_py_kernel *k, CUstream stream, void *const *values) {
-    PyObject *record = pop_record(k, stream);
+    PyObject *record = pop_fault_record(k, stream);
     if (!record)
         return PyErr_Occurred() ? -1 : 0;
     PyObject *kernels = Py_BuildValue("(s)", k->kernel->name), *arrays = PyList_New(0);
     int result = -1;
     if (kernels && arrays && append_values(arrays, &k->kernel->params, values) == 0)
-        result = call_hook(k, record, kernels, arrays);
+        result = call_fault_hook(k, record, kernels, arrays);
     Py_XDECREF(arrays);
     Py_XDECREF(kernels);
     Py_DECREF(record);
@@ -212,7 +213,7 @@ static int report_graph_fault(const nl_py_kernel *k, PyObject *record, PyObject 
          append_new_item(names, PyUnicode_FromString(k->kernel->name)) == 0))
         kernels = PyList_AsTuple(names);
     if (kernels)
-        result = call_hook(k, record, kernels, arrays);
+        result = call_fault_hook(k, record, kernels, arrays);
     Py_XDECREF(kernels);
     Py_XDECREF(arrays);
     Py_XDECREF(names);
@@ -224,7 +225,7 @@ int nl_py_fault_raise_recorded_by_graph(PyObject *kernels, PyObject *launches, C
         const nl_py_kernel *k = (nl_py_kernel *)PyList_GET_ITEM(kernels, i);
         if (is_kernel_listed_before(kernels, i))
             continue;
-        PyObject *record = pop_record(k, stream);
+        PyObject *record = pop_fault_record(k, stream);
         if (!record && PyErr_Occurred())
             return -1;
         int result = record ? report_graph_fault(k, record, launches) : 0;

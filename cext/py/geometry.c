@@ -133,7 +133,7 @@ done:
     return result;
 }
 
-int nl_py_geometry_extent(const nl_layout *layout, int64_t *low, int64_t *high) {
+int nl_py_geometry_byte_extent(const nl_layout *layout, int64_t *low, int64_t *high) {
     int64_t count = 1, first = 0, last = 0, reach;
     int empty = 0;
     for (int i = 0; i < layout->ndim; i++) {
@@ -169,7 +169,7 @@ int nl_py_geometry_strides(nl_layout *layout, char order) {
     int64_t low, high;
     for (int i = 0; i < layout->ndim; i++)
         layout->strides[i] = 0;
-    if (nl_py_geometry_extent(layout, &low, &high) < 0)
+    if (nl_py_geometry_byte_extent(layout, &low, &high) < 0)
         return -1;
     if (order == 'F')
         nl_layout_set_f(layout);
@@ -178,7 +178,7 @@ int nl_py_geometry_strides(nl_layout *layout, char order) {
     return 0;
 }
 
-PyObject *nl_py_geometry_tuple(const int64_t *values, int count) {
+PyObject *nl_py_geometry_new_tuple(const int64_t *values, int count) {
     PyObject *tuple = PyTuple_New(count);
     for (int i = 0; tuple && i < count; i++) {
         PyObject *item = PyLong_FromLongLong(values[i]);
@@ -204,7 +204,7 @@ static int read_shape(PyObject *shape, PyObject *itemsize, nl_layout *layout) {
         return -1;
     }
     memset(layout->strides, 0, (size_t)layout->ndim * sizeof(int64_t));
-    return nl_py_geometry_extent(layout, &low, &high);
+    return nl_py_geometry_byte_extent(layout, &low, &high);
 }
 
 static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t count) {
@@ -215,7 +215,7 @@ static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t count) {
 }
 
 static PyObject *tuple_of_strides(const nl_layout *layout) {
-    return nl_py_geometry_tuple(layout->strides, layout->ndim);
+    return nl_py_geometry_new_tuple(layout->strides, layout->ndim);
 }
 
 static PyObject *packed_strides(PyObject *Py_UNUSED(module), PyObject *const *args,
@@ -308,7 +308,7 @@ static PyObject *reshaped_strides(PyObject *Py_UNUSED(module), PyObject *const *
         nl_py_geometry_read_strides(args[1], &from, "strides") < 0 ||
         read_shape(args[3], args[2], &to) < 0)
         return NULL;
-    if (nl_layout_count(&from) != nl_layout_count(&to)) {
+    if (nl_layout_count_elements(&from) != nl_layout_count_elements(&to)) {
         PyErr_SetString(PyExc_ValueError,
                         "reshaped_strides(): the shapes must have the same number of elements");
         return NULL;

@@ -16,10 +16,10 @@ int nl_py_geometry_read_shape(PyObject *obj, nl_layout *layout);
 int nl_py_geometry_read_strides(PyObject *obj, nl_layout *layout, const char *what);
 /* Computes the range of bytes of the elements relative to the first element. Raises ValueError if
  * the range does not fit in the address space. Returns 0 or -1. */
-int nl_py_geometry_extent(const nl_layout *layout, int64_t *low, int64_t *high);
+int nl_py_geometry_byte_extent(const nl_layout *layout, int64_t *low, int64_t *high);
 /* Computes the strides of the shape in C ('C') or Fortran ('F') order, after checking that the size
  * in bytes can be represented. 0, or -1 with an exception. */
 int nl_py_geometry_strides(nl_layout *layout, char order);
-PyObject *nl_py_geometry_tuple(const int64_t *values, int count);
+PyObject *nl_py_geometry_new_tuple(const int64_t *values, int count);
 
 #endif

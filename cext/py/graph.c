@@ -206,7 +206,7 @@ static PyObject *is_capturing_in_thread(PyObject *Py_UNUSED(module), PyObject *P
 }
 
 static PyObject *capture_stream(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
-    return PyLong_FromVoidPtr(nl_capture_stream());
+    return PyLong_FromVoidPtr(nl_capture_stream_of_thread());
 }
 
 static PyMethodDef functions[] = {

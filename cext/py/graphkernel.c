@@ -103,8 +103,8 @@ static int write_arguments(nl_py_call *call, PyObject *const *args, unsigned cha
 static int set_values(nl_py_graphkernel *c, void **values) {
     nl_error err;
     int result;
-    NL_UNLOCKED(result = nl_graph_set_values(c->graph, c->node, c->kernel->kernel, &c->shape,
-                                             values, &err));
+    NL_UNLOCKED(result = nl_graph_set_arguments(c->graph, c->node, c->kernel->kernel, &c->shape,
+                                                values, &err));
     if (result < 0)
         nl_py_raise(&err);
     return result;
@@ -212,9 +212,9 @@ static PyObject *update_launch(nl_py_graphkernel *c, PyObject *const *args, Py_s
     nl_py_hostcopy_init(&call.hosts, 1);
     int result = write_arguments(&call, args, (unsigned char *)values + pointers, values);
     PyObject *tuple = result == 0 ? pack_arguments(args, nargs) : NULL;
-    PyObject *made = tuple ? nl_py_values_created_arrays(&read) : NULL;
+    PyObject *made = tuple ? nl_py_values_list_created_arrays(&read) : NULL;
     forbid_moves_of_arrays(c->state, tuple);
-    if (!tuple || PyErr_Occurred() || nl_py_kernel_check(c->kernel, call.epoch) < 0 ||
+    if (!tuple || PyErr_Occurred() || nl_py_kernel_check_addresses(c->kernel, call.epoch) < 0 ||
         set_values(c, values) < 0)
         result = -1;
     if (result == 0)

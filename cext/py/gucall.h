@@ -53,15 +53,16 @@ typedef struct nl_py_gucall {
 
 /* In py/guoperands: reads the operands, then finds core and loop dimensions. */
 int nl_py_guoperands_read(nl_py_gucall *c, PyObject *const *args, PyObject *const *outs);
-int nl_py_guoperands_dimensions(nl_py_gucall *c);
+int nl_py_guoperands_find_dimensions(nl_py_gucall *c);
 /* Replaces operands that the chosen loop cannot use. */
-int nl_py_guoperands_inputs(nl_py_gucall *c);
-int nl_py_guoperands_outputs(nl_py_gucall *c);
+int nl_py_guoperands_replace_inputs(nl_py_gucall *c);
+int nl_py_guoperands_make_outputs(nl_py_gucall *c);
 /* Copies inputs that overlap an output, and copies host arrays to the device. */
-int nl_py_guoperands_enter(nl_py_gucall *c);
+int nl_py_guoperands_copy_to_device(nl_py_gucall *c);
 /* Returns whether the core array of an operand is contiguous in C or Fortran order ('C' or 'F'). */
 int nl_py_guoperands_is_dense(const nl_py_gucall *c, int i, char order, int64_t itemsize);
-PyObject *nl_py_guoperands_stream(const nl_py_gucall *c); /* borrowed; None: the default stream */
+PyObject *
+nl_py_guoperands_get_stream(const nl_py_gucall *c); /* borrowed; None: the default stream */
 
 /* In py/gukernel: finds or compiles the kernel, and launches it. */
 int nl_py_gukernel_launch(nl_py_gucall *c);

@@ -56,7 +56,7 @@ static PyObject *tuple_of_operand_dtypes(const nl_py_gucall *c, int from, int to
     for (int i = from; types && i < to; i++) {
         const nl_py_operand *op = &c->operands[i];
         PyObject *type =
-            op->place == NL_PY_PLACE_NONE ? Py_NewRef(Py_None) : nl_py_operand_type(op);
+            op->place == NL_PY_PLACE_NONE ? Py_NewRef(Py_None) : nl_py_operand_type_argument(op);
         if (type)
             PyTuple_SET_ITEM(types, i - from, type);
         else
@@ -112,18 +112,18 @@ static int choose_kernel(nl_py_gucall *c) {
 
 static int run_kernel(nl_py_gucall *c) {
     nl_error err;
-    if (nl_gloop_pack(&c->loop, &c->packed, &err) < 0)
+    if (nl_gloop_merge_dimensions(&c->loop, &c->packed, &err) < 0)
         return raise_error(&err);
     if (c->packed.count == 0)
         return 0;
-    if (nl_py_guoperands_enter(c) < 0)
+    if (nl_py_guoperands_copy_to_device(c) < 0)
         return -1;
-    if (nl_gloop_pack(&c->loop, &c->packed, &err) < 0 ||
+    if (nl_gloop_merge_dimensions(&c->loop, &c->packed, &err) < 0 ||
         nl_device_bind(c->operation.device, &err) < 0)
         return raise_error(&err);
     return nl_py_gukernel_launch(c) < 0
                ? -1
-               : nl_py_operands_leave(&c->operation, c->operands, c->count);
+               : nl_py_operands_copy_to_host(&c->operation, c->operands, c->count);
 }
 
 /* Copies the result of a replaced operand to the caller's array. Returns a borrowed reference to
@@ -132,7 +132,7 @@ static PyObject *copy_back_replaced(nl_py_gucall *c, int i) {
     nl_py_operand *out = &c->outs[c->stands_in[i] - 1];
     PyObject *done = PyObject_CallMethod((PyObject *)c->g, "_copy_result", "OOO",
                                          out->place == NL_PY_PLACE_HOST ? out->given : out->array,
-                                         c->operands[i].array, nl_py_guoperands_stream(c));
+                                         c->operands[i].array, nl_py_guoperands_get_stream(c));
     if (!done)
         return NULL;
     Py_DECREF(done);
@@ -221,9 +221,9 @@ static PyObject *gufunc_vectorcall(PyObject *self, PyObject *const *args, size_t
     if (!c)
         return nl_py_raise(&err);
     if (open_call(c, g, args, PyVectorcall_NARGS(flags), names, outs) == 0 &&
-        nl_py_guoperands_read(c, args, outs) == 0 && nl_py_guoperands_dimensions(c) == 0 &&
-        choose_kernel(c) == 0 && nl_py_guoperands_inputs(c) == 0 &&
-        nl_py_guoperands_outputs(c) == 0 && run_kernel(c) == 0)
+        nl_py_guoperands_read(c, args, outs) == 0 && nl_py_guoperands_find_dimensions(c) == 0 &&
+        choose_kernel(c) == 0 && nl_py_guoperands_replace_inputs(c) == 0 &&
+        nl_py_guoperands_make_outputs(c) == 0 && run_kernel(c) == 0)
         result = collect_results(c);
     close_call(c);
     return result;

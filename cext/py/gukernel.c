@@ -363,8 +363,8 @@ static int launch_kernel(nl_py_gucall *c, const compiled *made, const kind *of) 
     launch.block[0] = d.threads;
     launch.block[1] = launch.block[2] = 1;
     launch.shared = (unsigned)d.shared;
-    words = nl_gloop_write(&c->packed, &c->loop, nl_gloop_kernel_dims(c->packed.dims), d.lanes,
-                           (const uint64_t(*)[2])c->slots, c->words);
+    words = nl_gloop_write_parameter(&c->packed, &c->loop, nl_gloop_kernel_dims(c->packed.dims),
+                                     d.lanes, (const uint64_t(*)[2])c->slots, c->words);
     if (k->kernel->params.size != (uint32_t)words * 8) {
         PyErr_Format(PyExc_RuntimeError, "%U: the kernel takes %u bytes, not %d", c->g->name,
                      (unsigned)k->kernel->params.size, words * 8);
@@ -372,7 +372,7 @@ static int launch_kernel(nl_py_gucall *c, const compiled *made, const kind *of) 
     }
     if (nl_launch_check(&launch, c->operation.device, k->kernel->name, &err) < 0)
         return raise_error(&err);
-    return nl_py_kernel_run(k, &launch, values, c->operation.epoch);
+    return nl_py_kernel_launch(k, &launch, values, c->operation.epoch);
 }
 
 /* Launches the staged or the plain kernel: the faster one, or during the measurement the one that
@@ -382,15 +382,15 @@ static int launch_staged(nl_py_gucall *c, compiled *staged, kind *k) {
     int is_measured = 0;
     nl_py_staging way = c->g->staging;
     if (way == NL_PY_UNDECIDED)
-        way = nl_py_gutuning_begin(&staged->trial, c->operation.device, c->operation.stream,
-                                   &is_measured);
+        way = nl_py_gutuning_begin_launch(&staged->trial, c->operation.device, c->operation.stream,
+                                          &is_measured);
     if (way == NL_PY_PLAIN) {
         unstage_operands(k);
         made = find_kernel(c, k);
     }
     int result = made ? launch_kernel(c, made, k) : -1;
     if (is_measured)
-        nl_py_gutuning_end(&staged->trial, c->operation.stream, c->packed.count);
+        nl_py_gutuning_end_launch(&staged->trial, c->operation.stream, c->packed.count);
     return result;
 }
 
@@ -406,6 +406,6 @@ int nl_py_gukernel_launch(nl_py_gucall *c) {
 
 void nl_py_gukernel_free(nl_py_gufunc *g) {
     for (nl_py_overload *e = g->kernels.all; e; e = e->next)
-        nl_py_gutuning_clear(&((compiled *)e)->trial);
+        nl_py_gutuning_free_events(&((compiled *)e)->trial);
     nl_py_overloads_free(&g->kernels);
 }

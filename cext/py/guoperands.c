@@ -44,7 +44,7 @@ static void copy_geometry_to_loop(nl_py_gucall *c, int i) {
     memcpy(o->array.strides, op->strides, size);
 }
 
-int nl_py_guoperands_dimensions(nl_py_gucall *c) {
+int nl_py_guoperands_find_dimensions(nl_py_gucall *c) {
     PyObject *keepdims = c->keywords.given[NL_PY_KEY_KEEPDIMS];
     nl_error err;
     if (keepdims && !PyBool_Check(keepdims)) {
@@ -65,12 +65,12 @@ int nl_py_guoperands_dimensions(nl_py_gucall *c) {
     if (nl_py_guaxes_read(&c->loop, c->keywords.given[NL_PY_KEY_AXES],
                           c->keywords.given[NL_PY_KEY_AXIS]) < 0)
         return -1;
-    if (nl_gloop_set_sizes(&c->loop, &err) < 0 || nl_gloop_broadcast(&c->loop, &err) < 0)
+    if (nl_gloop_set_sizes(&c->loop, &err) < 0 || nl_gloop_broadcast_operands(&c->loop, &err) < 0)
         return raise_error(&err);
     return 0;
 }
 
-PyObject *nl_py_guoperands_stream(const nl_py_gucall *c) {
+PyObject *nl_py_guoperands_get_stream(const nl_py_gucall *c) {
     PyObject *stream = c->keywords.given[NL_PY_KEY_STREAM];
     return stream ? stream : Py_None;
 }
@@ -185,7 +185,7 @@ static PyObject *cast_operand(nl_py_gucall *c, int i, nl_dtype dtype) {
     PyObject *descr = nl_py_hostarray_descr_of_dtype(dtype);
     PyObject *made =
         descr ? PyObject_CallMethod((PyObject *)c->g, method, "OOO", c->operands[i].array, descr,
-                                    nl_py_guoperands_stream(c))
+                                    nl_py_guoperands_get_stream(c))
               : NULL;
     Py_XDECREF(descr);
     return made;
@@ -196,12 +196,12 @@ static int copy_to_core_order(nl_py_gucall *c, int i) {
     if (axes)
         laid =
             PyObject_CallMethod((PyObject *)c->g, "_copy_contiguous", "OOCO", c->operands[i].array,
-                                axes, c->orders[i], nl_py_guoperands_stream(c));
+                                axes, c->orders[i], nl_py_guoperands_get_stream(c));
     Py_XDECREF(axes);
     return replace_operand(c, i, laid);
 }
 
-int nl_py_guoperands_inputs(nl_py_gucall *c) {
+int nl_py_guoperands_replace_inputs(nl_py_gucall *c) {
     for (int i = 0; i < c->nin; i++) {
         nl_py_operand *op = &c->operands[i];
         nl_dtype dtype = (nl_dtype)c->dtypes[i];
@@ -253,7 +253,7 @@ static int make_output(nl_py_gucall *c, int i, int on_device) {
 }
 
 /* Allocates missing outputs, and replacements for outputs that the loop cannot write. */
-int nl_py_guoperands_outputs(nl_py_gucall *c) {
+int nl_py_guoperands_make_outputs(nl_py_gucall *c) {
     for (int i = c->nin; i < c->count; i++) {
         nl_py_operand *op = &c->operands[i];
         int device = c->on_device;
@@ -304,7 +304,7 @@ static int separate_inputs(nl_py_gucall *c) {
     return 0;
 }
 
-int nl_py_guoperands_enter(nl_py_gucall *c) {
+int nl_py_guoperands_copy_to_device(nl_py_gucall *c) {
     if (separate_inputs(c) < 0)
         return -1;
     for (int i = 0; i < c->count; i++)
@@ -313,7 +313,7 @@ int nl_py_guoperands_enter(nl_py_gucall *c) {
                                 : nl_gcore_is_written(&c->g->core, i)
                                     ? NL_PY_TRANSFER_IN | NL_PY_TRANSFER_OUT
                                     : NL_PY_TRANSFER_IN;
-    if (nl_py_operands_enter(&c->operation, c->operands, c->count, NL_PY_READS_SOME) < 0)
+    if (nl_py_operands_copy_to_device(&c->operation, c->operands, c->count, NL_PY_READS_SOME) < 0)
         return -1;
     for (int i = 0; i < c->count; i++) {
         nl_py_operand *op = &c->operands[i];

@@ -24,7 +24,7 @@ static int record_event(nl_event **event, nl_device *dev, CUstream stream) {
     return nl_event_create(dev, 1, event, &err) == 0 && nl_event_record(*event, stream, &err) == 0;
 }
 
-void nl_py_gutuning_clear(nl_py_gutuning *t) {
+void nl_py_gutuning_free_events(nl_py_gutuning *t) {
     for (int i = 0; i < 2 * NL_PY_GUTUNING_ROUNDS; i++) {
         nl_event_destroy(t->measured[i].start);
         nl_event_destroy(t->measured[i].end);
@@ -63,7 +63,7 @@ static nl_py_staging choose_next_variant(nl_py_gutuning *t, nl_device *dev, CUst
              !record_event(&t->measured[launch - UNMEASURED].start, dev, stream))
         decision = NL_PY_STAGED;
     if (decision != NL_PY_UNDECIDED) {
-        nl_py_gutuning_clear(t);
+        nl_py_gutuning_free_events(t);
         nl_atomic_store32_relaxed(&t->decision, decision);
         return decision;
     }
@@ -71,8 +71,8 @@ static nl_py_staging choose_next_variant(nl_py_gutuning *t, nl_device *dev, CUst
     return *is_measured && launch % 2 ? NL_PY_PLAIN : NL_PY_STAGED;
 }
 
-nl_py_staging nl_py_gutuning_begin(nl_py_gutuning *t, nl_device *dev, CUstream stream,
-                                   int *is_measured) {
+nl_py_staging nl_py_gutuning_begin_launch(nl_py_gutuning *t, nl_device *dev, CUstream stream,
+                                          int *is_measured) {
     nl_py_staging way = (nl_py_staging)nl_atomic_load32_relaxed(&t->decision);
     *is_measured = 0;
     if (way != NL_PY_UNDECIDED)
@@ -85,13 +85,13 @@ nl_py_staging nl_py_gutuning_begin(nl_py_gutuning *t, nl_device *dev, CUstream s
     return way;
 }
 
-void nl_py_gutuning_end(nl_py_gutuning *t, CUstream stream, int64_t count) {
+void nl_py_gutuning_end_launch(nl_py_gutuning *t, CUstream stream, int64_t count) {
     int launch = t->launches++;
     if (launch >= UNMEASURED) {
         nl_py_gutuning_launch *m = &t->measured[launch - UNMEASURED];
         m->count = count;
         if (!record_event(&m->end, m->start->device, stream))
-            nl_py_gutuning_clear(t); /* the trial begins again */
+            nl_py_gutuning_free_events(t); /* the trial begins again */
     }
     nl_atomic_store(&t->busy, 0);
 }

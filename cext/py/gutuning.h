@@ -25,19 +25,19 @@ typedef struct nl_py_gutuning_launch {
 
 /* The trial of one kind of calls. All zero: not begun. */
 typedef struct nl_py_gutuning {
-    uint64_t busy;     /* set between nl_py_gutuning_begin and nl_py_gutuning_end */
+    uint64_t busy;     /* set between nl_py_gutuning_begin_launch and nl_py_gutuning_end_launch */
     uint32_t decision; /* nl_py_staging: the result */
     int launches;
     nl_py_gutuning_launch measured[2 * NL_PY_GUTUNING_ROUNDS]; /* staged, plain, staged, ... */
 } nl_py_gutuning;
 
 /* Called before a launch: returns whether to launch the staged or the plain kernel. If *is_measured
- * is set, the caller must call nl_py_gutuning_end after the launch. */
-nl_py_staging nl_py_gutuning_begin(nl_py_gutuning *t, nl_device *dev, CUstream stream,
-                                   int *is_measured);
+ * is set, the caller must call nl_py_gutuning_end_launch after the launch. */
+nl_py_staging nl_py_gutuning_begin_launch(nl_py_gutuning *t, nl_device *dev, CUstream stream,
+                                          int *is_measured);
 /* Records the event after a launch of `count` loop indices. */
-void nl_py_gutuning_end(nl_py_gutuning *t, CUstream stream, int64_t count);
+void nl_py_gutuning_end_launch(nl_py_gutuning *t, CUstream stream, int64_t count);
 /* Frees the events; call this function before the kernel is freed. */
-void nl_py_gutuning_clear(nl_py_gutuning *t);
+void nl_py_gutuning_free_events(nl_py_gutuning *t);
 
 #endif

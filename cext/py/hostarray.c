@@ -150,7 +150,7 @@ int nl_py_hostarray_has_fields(PyObject *descr) {
     return PyDataType_HASFIELDS((PyArray_Descr *)descr);
 }
 
-int nl_py_hostarray_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *offset) {
+int nl_py_hostarray_find_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *offset) {
     PyArray_Descr *d = (PyArray_Descr *)descr;
     if (!PyDataType_HASFIELDS(d))
         return 0;
@@ -211,7 +211,7 @@ int nl_py_hostarray_read(PyObject *obj, nl_host_array *out) {
     return 0;
 }
 
-void nl_py_hostarray_lock(PyObject *array) {
+void nl_py_hostarray_make_read_only(PyObject *array) {
     PyArray_CLEARFLAGS((PyArrayObject *)array, NPY_ARRAY_WRITEABLE);
 }
 
@@ -268,7 +268,7 @@ int nl_py_hostarray_copy_into(PyObject *to, PyObject *from) {
     return PyArray_CopyInto((PyArrayObject *)to, (PyArrayObject *)from);
 }
 
-PyObject *nl_py_hostarray_item(PyObject *array) {
+PyObject *nl_py_hostarray_read_item(PyObject *array) {
     return PyArray_ToScalar(PyArray_DATA((PyArrayObject *)array), (PyArrayObject *)array);
 }
 
@@ -289,7 +289,7 @@ int nl_py_hostarray_is_bool(PyObject *obj) {
     return PyBool_Check(obj) || PyArray_IsScalar(obj, Bool);
 }
 
-PyObject *nl_py_hostarray_scalar(PyObject *descr, const void *bytes) {
+PyObject *nl_py_hostarray_new_scalar(PyObject *descr, const void *bytes) {
     return PyArray_Scalar((void *)bytes, (PyArray_Descr *)descr, NULL);
 }
 
@@ -299,7 +299,7 @@ static nl_dtype copy_scalar(PyObject *scalar, int i, void *bytes) {
     return dtype;
 }
 
-nl_dtype nl_py_hostarray_scalar_read(PyObject *scalar, void *bytes) {
+nl_dtype nl_py_hostarray_read_scalar(PyObject *scalar, void *bytes) {
     PyTypeObject *type = Py_TYPE(scalar);
     for (int i = 0; i < scalar_type_count; i++)
         if (scalar_types[i].type == type)
@@ -310,7 +310,7 @@ nl_dtype nl_py_hostarray_scalar_read(PyObject *scalar, void *bytes) {
     return NL_OPAQUE;
 }
 
-int nl_py_hostarray_void_read(PyObject *scalar, PyObject **descr, const void **bytes) {
+int nl_py_hostarray_read_void(PyObject *scalar, PyObject **descr, const void **bytes) {
     PyArray_Descr *d = PyArray_DescrFromScalar(scalar);
     if (!d)
         return -1;
@@ -323,7 +323,7 @@ int nl_py_hostarray_is_void(PyObject *obj) {
     return PyArray_IsScalar(obj, Void);
 }
 
-PyObject *nl_py_hostarray_void_array(PyObject *scalar) {
+PyObject *nl_py_hostarray_array_of_void(PyObject *scalar) {
     PyVoidScalarObject *v = (PyVoidScalarObject *)scalar;
     PyObject *array =
         PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef((PyObject *)v->descr), 0,
@@ -343,7 +343,7 @@ static int is_datetime_scalar(PyObject *obj) {
            nl_py_hostarray_element_of_descr((PyObject *)PyArray_DESCR(a)).class == NL_ELEMENT_TIME;
 }
 
-int nl_py_hostarray_time_read(PyObject *obj, void *bytes) {
+int nl_py_hostarray_read_time(PyObject *obj, void *bytes) {
     const void *value = PyArray_IsScalar(obj, Datetime) ? &((PyDatetimeScalarObject *)obj)->obval
                         : PyArray_IsScalar(obj, Timedelta)
                             ? (const void *)&((PyTimedeltaScalarObject *)obj)->obval
@@ -354,7 +354,7 @@ int nl_py_hostarray_time_read(PyObject *obj, void *bytes) {
     return value != NULL;
 }
 
-int nl_py_hostarray_long_double_read(PyObject *scalar, nl_scalar *value) {
+int nl_py_hostarray_read_long_double(PyObject *scalar, nl_scalar *value) {
     npy_longdouble parts[2] = {0, 0};
     if (PyArray_IsScalar(scalar, LongDouble))
         value->kind = NL_SCALAR_FLOAT;

@@ -50,7 +50,7 @@ const char *nl_py_hostarray_dtype_name(PyObject *descr, char *text, size_t size)
 int nl_py_hostarray_has_fields(PyObject *descr);
 /* Looks up a field. Returns 1 and a new reference to the field's dtype, 0 if there is no such
  * field, -1 with an exception. */
-int nl_py_hostarray_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *offset);
+int nl_py_hostarray_find_field(PyObject *descr, PyObject *name, PyObject **field, int64_t *offset);
 
 /* arrays */
 int nl_py_hostarray_is_array(PyObject *obj);
@@ -65,7 +65,7 @@ PyObject *nl_py_hostarray_new(PyObject *descr, const nl_layout *layout, void *da
  * returns NULL if the array itself owns the memory. */
 PyObject *nl_py_hostarray_find_root(PyObject *array);
 int nl_py_hostarray_is_writable(PyObject *array);
-void nl_py_hostarray_lock(PyObject *array); /* makes it read-only */
+void nl_py_hostarray_make_read_only(PyObject *array); /* makes it read-only */
 /* These functions return new references: to numpy.asarray(obj), and to a copy in this machine's
  * byte order. */
 PyObject *nl_py_hostarray_from_object(PyObject *obj);
@@ -73,7 +73,7 @@ PyObject *nl_py_hostarray_to_native_order(PyObject *array);
 /* to[...] = from */
 int nl_py_hostarray_copy_into(PyObject *to, PyObject *from);
 /* Returns the element of a 0-D array as a NumPy scalar, a new reference. */
-PyObject *nl_py_hostarray_item(PyObject *array);
+PyObject *nl_py_hostarray_read_item(PyObject *array);
 
 /* scalars */
 int nl_py_hostarray_is_scalar(PyObject *obj); /* numpy.generic */
@@ -82,22 +82,22 @@ int nl_py_hostarray_is_exact_scalar(PyObject *obj);
 int nl_py_hostarray_is_bool(PyObject *obj);        /* a Python or NumPy bool */
 int nl_py_hostarray_is_scalar_type(PyObject *obj); /* a class such as numpy.float32 */
 /* Returns a NumPy scalar with a copy of the element at `bytes`. Returns a new reference. */
-PyObject *nl_py_hostarray_scalar(PyObject *descr, const void *bytes);
+PyObject *nl_py_hostarray_new_scalar(PyObject *descr, const void *bytes);
 /* Reads the dtype code and value (at most 16 bytes, to `bytes`) of a scalar of NumPy's plain types
  * or a subclass; returns NL_OPAQUE for other scalars. */
-nl_dtype nl_py_hostarray_scalar_read(PyObject *scalar, void *bytes);
+nl_dtype nl_py_hostarray_read_scalar(PyObject *scalar, void *bytes);
 /* Reads a numpy.generic of any other type: sets a new reference to its dtype, and a pointer into
  * the scalar if it is a void scalar, else NULL. 0, or -1 with an exception. */
-int nl_py_hostarray_void_read(PyObject *scalar, PyObject **descr, const void **bytes);
+int nl_py_hostarray_read_void(PyObject *scalar, PyObject **descr, const void **bytes);
 /* Returns a 0-D array over the memory of a void scalar, which may be memory of an array. Returns a
  * new reference. */
-PyObject *nl_py_hostarray_void_array(PyObject *scalar);
+PyObject *nl_py_hostarray_array_of_void(PyObject *scalar);
 int nl_py_hostarray_is_void(PyObject *obj);
 /* Reads a datetime64, a timedelta64, or a 0-D array of one of these types. Returns 1 and writes 8
  * bytes to `bytes`, or 0 for any other object. */
-int nl_py_hostarray_time_read(PyObject *obj, void *bytes);
+int nl_py_hostarray_read_time(PyObject *obj, void *bytes);
 /* Reads a longdouble or clongdouble, rounded to double. Returns 1, or 0 if the object is
  * neither. */
-int nl_py_hostarray_long_double_read(PyObject *scalar, nl_scalar *value);
+int nl_py_hostarray_read_long_double(PyObject *scalar, nl_scalar *value);
 
 #endif

@@ -63,7 +63,7 @@ static int grow_copies(nl_py_hostcopies *c) {
 }
 
 static nl_layout_view view_of_host(const nl_py_hostcopy *item) {
-    return nl_layout_at(&item->host, (uintptr_t)item->data);
+    return nl_layout_make_view(&item->host, (uintptr_t)item->data);
 }
 
 /* Returns the index of an earlier item whose copy `item` can share, or -1. If the call writes to
@@ -96,7 +96,7 @@ void nl_py_hostcopy_add_item(nl_py_hostcopies *c, nl_py_hostcopy *item, char ord
         nl_layout_set_f(&item->device);
     else
         nl_layout_set_c(&item->device);
-    item->size = nl_layout_count(&item->device) * item->device.itemsize;
+    item->size = nl_layout_count_elements(&item->device) * item->device.itemsize;
     item->offset = -1;
     item->is_locked = 0;
     item->buffer = NULL;
@@ -112,7 +112,7 @@ void nl_py_hostcopy_add_item(nl_py_hostcopies *c, nl_py_hostcopy *item, char ord
 
 /* Returns whether two arrays overlap, as computed exactly by NumPy; if the computation takes too
  * long (numpy.exceptions.TooHardError), they are assumed to overlap. */
-static int overlap_exactly(PyObject *a, PyObject *b) {
+static int arrays_overlap_exactly(PyObject *a, PyObject *b) {
     PyObject *numpy = PyImport_ImportModule("numpy");
     PyObject *answer =
         numpy ? PyObject_CallMethod(numpy, "shares_memory", "OOi", a, b, 10000) : NULL;
@@ -131,10 +131,10 @@ static int ranges_overlap(const nl_py_hostcopy *a, const nl_py_hostcopy *b) {
     if (a->same >= 0 || b->same >= 0 || !((a->mode | b->mode) & NL_PY_TRANSFER_OUT) ||
         !nl_layout_may_overlap(&of_a, &of_b))
         return 0;
-    return overlap_exactly(a->array, b->array);
+    return arrays_overlap_exactly(a->array, b->array);
 }
 
-int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second) {
+int nl_py_hostcopy_find_overlap(const nl_py_hostcopies *c, int *first, int *second) {
     for (int i = 0; i < c->count; i++)
         for (int j = 0; j < i; j++) {
             int result = ranges_overlap(&c->items[j], &c->items[i]);
@@ -366,8 +366,8 @@ static int prepare_copies(nl_py_hostcopies *c, nl_py_reads reads, nl_error *err)
     return copy_separately_to_device(c, err);
 }
 
-int nl_py_hostcopy_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,
-                         nl_py_reads reads) {
+int nl_py_hostcopy_start_copies(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,
+                                nl_py_reads reads) {
     nl_error err;
     int result;
     if (c->count == 0)
@@ -443,7 +443,7 @@ static int keep_arrays(nl_py_hostcopies *c, nl_error *err) {
     return 0;
 }
 
-int nl_py_hostcopy_leave(nl_py_hostcopies *c) {
+int nl_py_hostcopy_copy_back(nl_py_hostcopies *c) {
     nl_error err;
     int result = 0;
     if (c->count == 0 || !(is_copied_back(c) || c->is_deferred))
@@ -470,17 +470,17 @@ static int wait_for_block(const nl_py_hostcopies *c) {
     return nl_device_bind(c->device, &ignored) < 0 || nl_wait_until_idle(c->stream);
 }
 
-static void release_blocks(nl_py_hostcopies *c, int is_idle) {
+static void release_host_blocks(nl_py_hostcopies *c, int is_idle) {
     if (is_idle) {
         nl_pinned_release(c->small);
         nl_hostblock_release(c->large);
     } else {
-        nl_pinned_release_after(c->small, c->stream);
-        nl_hostblock_release_after(c->large, c->device, c->stream);
+        nl_pinned_release_after_work(c->small, c->stream);
+        nl_hostblock_release_after_work(c->large, c->device, c->stream);
     }
 }
 
-void nl_py_hostcopy_release(nl_py_hostcopies *c) {
+void nl_py_hostcopy_release_memory(nl_py_hostcopies *c) {
     int is_idle = !(c->is_pending && c->was_ended);
     if (c->is_pending && is_idle) {
         NL_UNLOCKED(is_idle = wait_for_block(c));
@@ -495,9 +495,9 @@ void nl_py_hostcopy_release(nl_py_hostcopies *c) {
     if (c->packed)
         nl_py_devarray_buffer_release(c->packed);
     if (c->large) {
-        NL_UNLOCKED(release_blocks(c, is_idle));
+        NL_UNLOCKED(release_host_blocks(c, is_idle));
     } else {
-        release_blocks(c, is_idle);
+        release_host_blocks(c, is_idle);
     }
     if (c->items != c->on_stack)
         nl_mem_free(c->items);

@@ -22,8 +22,8 @@ typedef enum nl_py_reads {
 /* A host array and its copy on the device. */
 typedef struct nl_py_hostcopy {
     /* set by the caller */
-    int mode;        /* NL_PY_TRANSFER_IN, _OUT */
-    int tag;         /* identifies the array for the caller; nl_py_hostcopy_overlap returns it */
+    int mode; /* NL_PY_TRANSFER_IN, _OUT */
+    int tag;  /* identifies the array for the caller; nl_py_hostcopy_find_overlap returns it */
     PyObject *array; /* borrowed */
     char *data;      /* address of the first element on the host */
     nl_layout host;
@@ -36,7 +36,7 @@ typedef struct nl_py_hostcopy {
     int64_t size;        /* bytes on the device */
     int64_t offset;      /* offset in the page-locked block of the call, or -1 */
     nl_buffer *buffer;   /* separate device memory of an array that is not in the block, or NULL */
-    CUdeviceptr address; /* address on the device; valid after nl_py_hostcopy_enter */
+    CUdeviceptr address; /* address on the device; valid after nl_py_hostcopy_start_copies */
 } nl_py_hostcopy;
 
 /* The struct is large, so nl_py_hostcopy_init initializes only the first fields. The fields after
@@ -83,24 +83,24 @@ void nl_py_hostcopy_add_item(nl_py_hostcopies *c, nl_py_hostcopy *item, char ord
 /* Searches for two arrays that overlap and of which the call writes at least one. Returns 1 and
  * sets *first and *second to their tags; returns 0 if there is no such pair; returns -1 with an
  * exception. */
-int nl_py_hostcopy_overlap(const nl_py_hostcopies *c, int *first, int *second);
+int nl_py_hostcopy_find_overlap(const nl_py_hostcopies *c, int *first, int *second);
 /* Makes the call a deferred one, which returns before its copies are complete, if every array that
  * the call writes is in page-locked host memory. The caller of a deferred call must wait for the
- * stream. Call this function before nl_py_hostcopy_enter, with the device bound. */
+ * stream. Call this function before nl_py_hostcopy_start_copies, with the device bound. */
 void nl_py_hostcopy_defer_results(nl_py_hostcopies *c, nl_py_state *state);
 /* Binds the device, allocates memory and starts the copies to the device, unless there are no
  * items. Afterwards the field `address` of each item is valid. 0, or -1 with an exception. */
-int nl_py_hostcopy_enter(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,
-                         nl_py_reads reads);
+int nl_py_hostcopy_start_copies(nl_py_hostcopies *c, nl_device *dev, CUstream stream, int blocking,
+                                nl_py_reads reads);
 /* Called after the launch: copies the outputs back to the host, or only starts these copies if the
  * call is deferred. Returns 1 if the function has waited for the stream, 0 if not, -1 with an
  * exception. */
-int nl_py_hostcopy_leave(nl_py_hostcopies *c);
+int nl_py_hostcopy_copy_back(nl_py_hostcopies *c);
 /* Releases all memory. Call this function on every code path, also after errors. */
-void nl_py_hostcopy_release(nl_py_hostcopies *c);
+void nl_py_hostcopy_release_memory(nl_py_hostcopies *c);
 static inline void nl_py_hostcopy_clear(nl_py_hostcopies *c) {
     if (c->count)
-        nl_py_hostcopy_release(c);
+        nl_py_hostcopy_release_memory(c);
 }
 
 #endif

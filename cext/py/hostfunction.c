@@ -180,7 +180,7 @@ static int entry_fill(hostfunction *f, entry *e, PyObject *answer) {
         return -1;
     }
     PyObject *tuple = PySequence_Tuple(rows);
-    int result = tuple ? nl_py_kernel_params(tuple, &e->params) : -1;
+    int result = tuple ? nl_py_kernel_read_params(tuple, &e->params) : -1;
     Py_XDECREF(tuple);
     e->function = result == 0 ? find_host_function(module, symbol) : NULL;
     if (!e->function)
@@ -249,7 +249,7 @@ static int read_codes(hostfunction *f, nl_py_values *read, PyObject *const *args
             else
                 PyOS_snprintf(where, sizeof where, "%.200s(): parameter %zd", function_name(f),
                               i + 1);
-            nl_py_type_code_refuse(f->state, args[i], where, "function", reason);
+            nl_py_type_code_raise_unsupported(f->state, args[i], where, "function", reason);
         }
         return -1;
     }
@@ -347,8 +347,8 @@ static nl_layout_view parameter_view(const nl_param *p, const unsigned char *blo
 
 /* Returns whether the view has the address, shape, strides and dtype of the argument, so that the
  * argument itself can be returned. */
-static int is_argument(const nl_param *p, const unsigned char *block, PyObject *arg,
-                       const result *r, const nl_layout_view *view) {
+static int is_whole_argument(const nl_param *p, const unsigned char *block, PyObject *arg,
+                             const result *r, const nl_layout_view *view) {
     nl_layout_view whole = parameter_view(p, block);
     nl_host_array array;
     if (p->kind != NL_PARAM_ARRAY || whole.address != view->address || whole.ndim != view->ndim ||
@@ -366,14 +366,14 @@ static int is_argument(const nl_param *p, const unsigned char *block, PyObject *
  * view is attributed to the first array. */
 static int find_owner_of_view(const entry *e, const unsigned char *block, const nl_layout *layout,
                               const nl_layout_view *view) {
-    nl_range part = nl_layout_range(view);
-    int is_empty = nl_layout_count(layout) == 0, first = -1;
+    nl_range part = nl_layout_address_range(view);
+    int is_empty = nl_layout_count_elements(layout) == 0, first = -1;
     for (int i = 0; i < e->params.total; i++) {
         const nl_param *p = &e->params.items[i];
         if (!is_array(p->kind))
             continue;
         nl_layout_view whole = parameter_view(p, block);
-        nl_range range = nl_layout_range(&whole);
+        nl_range range = nl_layout_address_range(&whole);
         if (!is_empty && part.low >= range.low && part.high <= range.high)
             return p->number;
         if (first < 0)
@@ -389,9 +389,9 @@ static PyObject *array_from_view(const hostfunction *f, const entry *e, const re
     nl_layout layout;
     char *data;
     load_view(r, slot, &layout, &data);
-    nl_layout_view view = nl_layout_at(&layout, (uint64_t)(uintptr_t)data);
+    nl_layout_view view = nl_layout_make_view(&layout, (uint64_t)(uintptr_t)data);
     for (int i = 0; i < e->params.count; i++)
-        if (is_argument(&e->params.items[i], block, args[i], r, &view))
+        if (is_whole_argument(&e->params.items[i], block, args[i], r, &view))
             return Py_NewRef(args[i]);
     int owner = find_owner_of_view(e, block, &layout, &view);
     if (owner < 0)
@@ -403,7 +403,7 @@ static PyObject *array_from_view(const hostfunction *f, const entry *e, const re
                                    nl_py_hostarray_is_writable(args[owner]));
     PyObject *array = nl_py_hostarray_new(r->descr, &layout, data, Py_NewRef(args[owner]));
     if (array && !writable)
-        nl_py_hostarray_lock(array);
+        nl_py_hostarray_make_read_only(array);
     return array;
 }
 
@@ -514,8 +514,8 @@ static PyObject *raise_fault(hostfunction *f) {
     return nl_py_raise(&err);
 }
 
-static PyObject *run_entry(hostfunction *f, const entry *e, nl_py_values *read,
-                           PyObject *const *args, unsigned char *block) {
+static PyObject *call_entry(hostfunction *f, const entry *e, nl_py_values *read,
+                            PyObject *const *args, unsigned char *block) {
     _Alignas(16) unsigned char results[NL_HOST_SLOTS * NL_HOST_SLOT];
     nl_host_frame frame = {block, results};
     int status;
@@ -541,11 +541,11 @@ static PyObject *call_with_read_values(hostfunction *f, nl_py_values *read, PyOb
     if (nargs != e->params.count)
         return raise_argument_count(f, nargs, e->params.count);
     if (e->params.size <= INLINE_BLOCK)
-        return run_entry(f, e, read, args, block);
+        return call_entry(f, e, read, args, block);
     unsigned char *large = nl_mem_alloc(e->params.size + 16, &err);
     if (!large)
         return nl_py_raise(&err);
-    PyObject *result = run_entry(f, e, read, args, large + (-(uintptr_t)large & 15));
+    PyObject *result = call_entry(f, e, read, args, large + (-(uintptr_t)large & 15));
     nl_mem_free(large);
     return result;
 }
@@ -688,7 +688,7 @@ static PyObject *hostfunction_resolve(PyObject *Py_UNUSED(self), PyObject *Py_UN
 }
 
 static PyObject *hostfunction_forget(PyObject *self, PyObject *Py_UNUSED(args)) {
-    nl_py_overloads_forget(&((hostfunction *)self)->overloads);
+    nl_py_overloads_mark_dead(&((hostfunction *)self)->overloads);
     Py_RETURN_NONE;
 }
 

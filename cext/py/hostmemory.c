@@ -151,7 +151,7 @@ static PyObject *host_memory(PyObject *module, PyObject *args, PyObject *kwargs)
 }
 
 PyObject *nl_py_hostmemory_empty(nl_py_state *state, PyObject *descr, const nl_layout *layout) {
-    size_t size = (size_t)(nl_layout_count(layout) * layout->itemsize);
+    size_t size = (size_t)(nl_layout_count_elements(layout) * layout->itemsize);
     if (size >= NL_HOSTBLOCK_LEAST && size <= nl_hostblock_cache_limit()) {
         nl_host_block *block = alloc_block(size, NL_HOST_RESULT, 0);
         PyObject *memory = block ? wrap_block(state->hostmemory_type, block) : NULL;
@@ -202,7 +202,7 @@ static PyObject *host_register(PyObject *Py_UNUSED(module), PyObject *args) {
     result =
         nl_device_current(&err) ? NL_CU(&err, MemHostRegister, memory, (size_t)size, flags) : -1;
     if (result == 0 && NL_CU(&err, MemHostGetDevicePointer, &device, memory, 0) < 0) {
-        nl_driver_report(nl_cu.MemHostUnregister(memory), "cuMemHostUnregister");
+        nl_driver_print_failure(nl_cu.MemHostUnregister(memory), "cuMemHostUnregister");
         result = -1;
     }
     Py_END_ALLOW_THREADS;

@@ -74,7 +74,7 @@ static PyObject *ipc_close(PyObject *self, PyObject *Py_UNUSED(unused)) {
     if (nl_device_in_callback())
         nl_ipc_release(memory);
     else
-        status = nl_ipc_close(memory, &err);
+        status = nl_ipc_close_memory(memory, &err);
     Py_END_ALLOW_THREADS;
     return nl_py_none_or_raise(status, &err);
 }
@@ -174,8 +174,8 @@ static int copy_to_unpooled_memory(nl_buffer *old, nl_buffer **out, nl_error *er
     }
     if (NL_CU(err, MemcpyDtoD, m->memory->address, old->address, old->size) < 0 ||
         NL_CU(err, StreamSynchronize, NULL) < 0 ||
-        nl_buffer_wrap(old->device, m->memory->address, old->size, release_moved_memory, m, out,
-                       err) < 0) {
+        nl_buffer_wrap_memory(old->device, m->memory->address, old->size, release_moved_memory, m,
+                              out, err) < 0) {
         release_moved_memory(m);
         return -1;
     }

@@ -81,7 +81,7 @@ static int compute_variable_layout(nl_layout *layout, int has_shape, const char 
         layout->shape[0] = (int64_t)size / layout->itemsize;
     if (nl_py_geometry_strides(layout, 'C') < 0)
         return -1;
-    int64_t wanted = nl_layout_count(layout) * layout->itemsize;
+    int64_t wanted = nl_layout_count_elements(layout) * layout->itemsize;
     if (wanted >= 0 && (size_t)wanted == size)
         return 0;
     PyErr_Format(PyExc_ValueError, "%s has %zu bytes, but this shape and dtype need %lld bytes",
@@ -94,7 +94,8 @@ static nl_buffer *wrap_variable(nl_module *module, CUdeviceptr address, size_t s
     nl_error err;
     nl_buffer *buffer = NULL;
     nl_module_retain(module);
-    if (nl_buffer_wrap(module->device, address, size, release_module, module, &buffer, &err) == 0)
+    if (nl_buffer_wrap_memory(module->device, address, size, release_module, module, &buffer,
+                              &err) == 0)
         return buffer;
     nl_module_release(module); /* not the last reference */
     nl_py_raise(&err);
@@ -126,7 +127,7 @@ static PyObject *module_variable(PyObject *self, PyObject *args, PyObject *kwarg
         PyErr_Format(PyExc_TypeError, "dtype %R cannot be held in device memory", parts.descr);
         goto done;
     }
-    if (nl_module_global(m->module, lowered, &parts.address, &size, &err) < 0) {
+    if (nl_module_find_global(m->module, lowered, &parts.address, &size, &err) < 0) {
         nl_py_raise(&err);
         goto done;
     }
@@ -197,7 +198,7 @@ static int read_parameter(PyObject *tuple, nl_param *p, PyObject **parts) {
     p->size = (uint32_t)size;
     p->align = (uint32_t)align;
     p->offset = (uint32_t)offset;
-    p->name = (char *)name; /* nl_params_set copies both strings */
+    p->name = (char *)name; /* nl_params_set_item copies both strings */
     p->ctype = (char *)ctype;
     return 0;
 }
@@ -243,7 +244,7 @@ static int fill_parameter_items(nl_params *params, PyObject *rows, int at, int *
             description.parts = count;
             *next += count;
         }
-        if (nl_params_set(params, at + (int)i, &description, &err) < 0) {
+        if (nl_params_set_item(params, at + (int)i, &description, &err) < 0) {
             nl_py_raise(&err);
             return -1;
         }
@@ -253,7 +254,7 @@ static int fill_parameter_items(nl_params *params, PyObject *rows, int at, int *
     return 0;
 }
 
-int nl_py_kernel_params(PyObject *tuples, nl_params *params) {
+int nl_py_kernel_read_params(PyObject *tuples, nl_params *params) {
     nl_error err;
     Py_ssize_t n = PyTuple_GET_SIZE(tuples), total = count_nested_rows(tuples);
     int next = (int)n;
@@ -266,7 +267,7 @@ int nl_py_kernel_params(PyObject *tuples, nl_params *params) {
         return -1;
     }
     int result = fill_parameter_items(params, tuples, 0, &next);
-    if (result == 0 && nl_params_finish(params, &err) < 0) {
+    if (result == 0 && nl_params_compute_layout(params, &err) < 0) {
         nl_py_raise(&err);
         result = -1;
     }
@@ -296,7 +297,7 @@ static PyObject *module_function(PyObject *self, PyObject *args, PyObject *kwarg
     int has_rows = rows != Py_None;
     k->parameters = has_rows ? PySequence_Tuple(rows) : PyTuple_New(0);
     params = (nl_params){.count = -1};
-    if (!k->parameters || (has_rows && nl_py_kernel_params(k->parameters, &params) < 0))
+    if (!k->parameters || (has_rows && nl_py_kernel_read_params(k->parameters, &params) < 0))
         goto fail;
     if (nl_kernel_create(m->module, lowered, name, &params, claimed, &k->kernel, &err) < 0) {
         nl_params_clear(&params);
@@ -439,7 +440,7 @@ static __attribute__((noinline)) int run_capturing(nl_py_kernel *k, const nl_lau
     return k->hook && !kept ? nl_py_fault_raise_recorded(k, shape->stream, values) : 0;
 }
 
-int nl_py_kernel_refuse(const nl_py_kernel *k) {
+int nl_py_kernel_check_after_change(const nl_py_kernel *k) {
     PyErr_Format(
         PyExc_RuntimeError,
         "%s(): while its arguments were read, a device was closed or reset, "
@@ -448,8 +449,8 @@ int nl_py_kernel_refuse(const nl_py_kernel *k) {
     return -1;
 }
 
-int nl_py_kernel_run(nl_py_kernel *k, const nl_launch *shape, void **values, uint64_t epoch) {
-    if (nl_py_kernel_check(k, epoch) < 0)
+int nl_py_kernel_launch(nl_py_kernel *k, const nl_launch *shape, void **values, uint64_t epoch) {
+    if (nl_py_kernel_check_addresses(k, epoch) < 0)
         return -1;
     if (nl_capture_is_any_active())
         return run_capturing(k, shape, values);

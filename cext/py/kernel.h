@@ -24,19 +24,20 @@ typedef struct nl_py_kernel {
 
 /* Reads and checks a tuple of Parameter rows (numbalite/types/describe.py). 0, or -1 with an
  * exception. */
-int nl_py_kernel_params(PyObject *tuples, nl_params *params);
+int nl_py_kernel_read_params(PyObject *tuples, nl_params *params);
 
-int nl_py_kernel_refuse(const nl_py_kernel *kernel);
+int nl_py_kernel_check_after_change(const nl_py_kernel *kernel);
 /* Checks that the addresses in the arguments are still valid: `epoch` is the value of
  * nl_device_epoch before the arguments were read. 0, or -1 with an exception. */
-static inline int nl_py_kernel_check(const nl_py_kernel *kernel, uint64_t epoch) {
+static inline int nl_py_kernel_check_addresses(const nl_py_kernel *kernel, uint64_t epoch) {
     return __builtin_expect(epoch == nl_atomic_load(&nl_device_epoch), 1)
                ? 0
-               : nl_py_kernel_refuse(kernel);
+               : nl_py_kernel_check_after_change(kernel);
 }
-/* Makes the checks of nl_py_kernel_check, then launches on the current device, which must be the
- * kernel's device. If the kernel has a fault record, waits for the kernel. 0, or -1 with an
+/* Makes the checks of nl_py_kernel_check_addresses, then launches on the current device, which must
+ * be the kernel's device. If the kernel has a fault record, waits for the kernel. 0, or -1 with an
  * exception. */
-int nl_py_kernel_run(nl_py_kernel *kernel, const nl_launch *launch, void **values, uint64_t epoch);
+int nl_py_kernel_launch(nl_py_kernel *kernel, const nl_launch *launch, void **values,
+                        uint64_t epoch);
 
 #endif

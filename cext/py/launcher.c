@@ -65,13 +65,13 @@ static int launch_with_host_copies(nl_py_launcher *l, nl_py_kernel *k, nl_py_cal
     }
     if (l->stream && l->shape.stream)
         nl_py_hostcopy_defer_results(&call->hosts, call->state);
-    if (nl_py_hostcopy_enter(&call->hosts, call->device, l->shape.stream, l->blocking,
-                             NL_PY_READS_ANY) < 0)
+    if (nl_py_hostcopy_start_copies(&call->hosts, call->device, l->shape.stream, l->blocking,
+                                    NL_PY_READS_ANY) < 0)
         return -1;
     nl_py_argument_write_addresses(call, block);
-    if (nl_py_kernel_run(k, &l->shape, values, call->epoch) < 0)
+    if (nl_py_kernel_launch(k, &l->shape, values, call->epoch) < 0)
         return -1;
-    return nl_py_hostcopy_leave(&call->hosts) < 0 ? -1 : 0;
+    return nl_py_hostcopy_copy_back(&call->hosts) < 0 ? -1 : 0;
 }
 
 /* A launch during a capture uses this code path also for device arrays, so that the graph records
@@ -90,9 +90,9 @@ static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kern
             return -1;
         return launch_with_host_copies(l, k, call, block, values);
     }
-    if (nl_py_kernel_run(k, &l->shape, values, call->epoch) < 0)
+    if (nl_py_kernel_launch(k, &l->shape, values, call->epoch) < 0)
         return -1;
-    PyObject *made = nl_py_values_created_arrays(call->values);
+    PyObject *made = nl_py_values_list_created_arrays(call->values);
     int result = PyErr_Occurred() ? -1 : nl_py_graph_add_launch(k, &l->shape, args, made);
     Py_XDECREF(made);
     return result;
@@ -153,7 +153,7 @@ static int launch_in_buffers(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *r
         goto done;
     result = capturing          ? run_capturing(l, k, &call, args, block, values)
              : call.hosts.count ? launch_with_host_copies(l, k, &call, block, values)
-                                : nl_py_kernel_run(k, &l->shape, values, call.epoch);
+                                : nl_py_kernel_launch(k, &l->shape, values, call.epoch);
     if (__builtin_expect(call.visited != 0, 0) && result == 0)
         result = wait_for_visit(&call, &l->shape);
 done:
@@ -224,10 +224,11 @@ static __attribute__((noinline)) int launch_for_owners(nl_py_launcher *l, nl_py_
     int result = nl_py_owners_read(&owners, read->state, read->device, read, args, nargs);
     if (result == 0 && owners.count == 0) {
         result = launch_in_stack_buffers(l, k, read, args, nargs);
-    } else if (result == 0 && (result = nl_py_owners_enter(&owners)) == 0) {
+    } else if (result == 0 && (result = nl_py_owners_order_before(&owners)) == 0) {
         on.shape.stream = read->stream = owners.streams[0].handle;
         on.blocking = read->blocking = 0;
-        result = nl_py_owners_leave(&owners, launch_in_stack_buffers(&on, k, read, args, nargs));
+        result =
+            nl_py_owners_order_after(&owners, launch_in_stack_buffers(&on, k, read, args, nargs));
     }
     nl_py_owners_clear(&owners);
     return result;
@@ -249,7 +250,7 @@ static PyObject *launch_kernel(nl_py_launcher *l, PyObject *const *args, Py_ssiz
     nl_py_kernel *k = find_kernel(l, &read, args, nargs);
     const nl_params *params = k ? &k->kernel->params : NULL;
     if (__builtin_expect(k && nargs != params->count, 0))
-        nl_py_dispatcher_refuse_count(l->dispatcher, k->kernel, args, nargs, params->count);
+        nl_py_dispatcher_raise_argument_count(l->dispatcher, k->kernel, args, nargs, params->count);
     else if (k)
         result = !named && may_have_owners(&read, args, nargs)
                      ? launch_for_owners(l, k, &read, args, nargs)
@@ -359,7 +360,7 @@ static int order_keywords(nl_py_dispatcher *d, PyObject *const *args, Py_ssize_t
     for (Py_ssize_t i = 0; i < wanted; i++)
         missing += !ordered[i] && !(ordered[i] = default_argument(d, i));
     if (missing)
-        nl_py_dispatcher_refuse_count(d, NULL, ordered, wanted, wanted);
+        nl_py_dispatcher_raise_argument_count(d, NULL, ordered, wanted, wanted);
     return missing ? -1 : 0;
 }
 
@@ -372,7 +373,7 @@ static PyObject *launch_with_keywords(nl_py_launcher *l, PyObject *const *args, 
         return PyErr_Format(PyExc_TypeError, "%U() takes no keyword arguments", d->name);
     Py_ssize_t wanted = PyTuple_GET_SIZE(d->parameters);
     if (nargs > wanted) {
-        nl_py_dispatcher_refuse_count(d, NULL, args, nargs, wanted);
+        nl_py_dispatcher_raise_argument_count(d, NULL, args, nargs, wanted);
         return NULL;
     }
     if (wanted > INLINE_ARGS) {

@@ -15,7 +15,7 @@ int nl_py_lender_stream(nl_py_state *state, PyObject *obj, const nl_device *dev,
     *keeper = NULL;
     if (nl_py_dlpack_is_registered(state, obj))
         return nl_py_dlpack_current_stream(state, obj, dev->ordinal, current, handle);
-    return nl_py_fastarray_current(state, obj, dev->ordinal, handle, keeper);
+    return nl_py_fastarray_read_stream(state, obj, dev->ordinal, handle, keeper);
 }
 
 /* ---- a Stream over a foreign handle ---- */

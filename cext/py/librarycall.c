@@ -123,7 +123,8 @@ static PyObject *librarycall_vectorcall(PyObject *object, PyObject *const *args,
         return nl_py_raise(&err);
     if (nl_capture_is_any_active() &&
         (keep_arguments_alive(self, args + 1, count, at.stream) < 0 ||
-         (self->library == NL_CUBLAS && nl_py_workspace_blas(dev, at.stream, &workspace) < 0)))
+         (self->library == NL_CUBLAS &&
+          nl_py_workspace_for_cublas(dev, at.stream, &workspace) < 0)))
         return NULL;
     for (Py_ssize_t i = 0; i < count; ++i)
         if (argument_to_word(self, args[1 + i], &at, &words[first + i]) < 0)

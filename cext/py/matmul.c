@@ -181,7 +181,7 @@ static int run_product(const product *p, const nl_gemm *g) {
     nl_workspace workspace = {0};
     int result;
     if (nl_capture_is_any_active() &&
-        (keep_arrays_alive(p) < 0 || nl_py_workspace_blas(dev, p->stream, &workspace) < 0))
+        (keep_arrays_alive(p) < 0 || nl_py_workspace_for_cublas(dev, p->stream, &workspace) < 0))
         return -1;
     if (nl_device_bind(dev, &err) < 0 || order_arrays_with_stream(p, &err) < 0)
         goto fail;

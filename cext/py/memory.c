@@ -45,7 +45,7 @@ static int read_size_limit(PyObject *value, size_t *size) {
 static PyObject *trim_cache(nl_device *dev, size_t keep) {
     nl_error err;
     int result;
-    NL_UNLOCKED(result = nl_buffer_trim(dev, keep, &err));
+    NL_UNLOCKED(result = nl_buffer_trim_cache(dev, keep, &err));
     return nl_py_none_or_raise(result, &err);
 }
 
@@ -182,7 +182,7 @@ static int allocate_in_python(nl_device *dev, size_t size, nl_buffer **out, nl_e
         function ? PyObject_CallFunction(function, "in", dev->ordinal, (Py_ssize_t)size) : NULL;
     int result = -1;
     if (pair && PyArg_ParseTuple(pair, "KO", &address, &owner)) {
-        result = nl_buffer_wrap(dev, address, size, release_python_owner, owner, out, err);
+        result = nl_buffer_wrap_memory(dev, address, size, release_python_owner, owner, out, err);
         if (result == 0)
             Py_INCREF(owner);
     } else {

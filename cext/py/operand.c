@@ -135,14 +135,14 @@ static int order_with_library(nl_py_operation *call, const nl_py_value *v) {
     if (!nl_py_value_needs_stream_order(v, call->stream, call->blocking, &stream))
         return 0;
     int added = add_following_stream(call, stream);
-    return added <= 0 ? added : nl_py_value_wait(v, call->stream, call->blocking);
+    return added <= 0 ? added : nl_py_value_order_stream(v, call->stream, call->blocking);
 }
 
 static int order_with_tensor(nl_py_operation *call, const nl_py_foreign *f) {
     if (!nl_py_arrayinterface_needs_stream_order(f, call->stream, call->blocking))
         return 0;
     int added = add_following_stream(call, f->stream);
-    return added <= 0 ? added : nl_py_arrayinterface_wait(f, call->stream, call->blocking);
+    return added <= 0 ? added : nl_py_arrayinterface_order_stream(f, call->stream, call->blocking);
 }
 
 /* Reads a tensor of a class with DLPack's exchange API, without a device array over it. The caller
@@ -155,7 +155,7 @@ static int read_tensor(nl_py_operation *call, nl_py_operand *op, PyObject *obj) 
     int found = nl_py_dlpack_read(call->state, obj, &call->current, &f);
     if (found <= 0)
         return found;
-    if (nl_device_of_address(call->device, f.address) != call->device)
+    if (nl_device_find_by_address(call->device, f.address) != call->device)
         return 0;
     if (order_with_tensor(call, &f) < 0)
         return -1;
@@ -172,11 +172,11 @@ static int read_tensor(nl_py_operation *call, nl_py_operand *op, PyObject *obj) 
 static int set_foreign_operand(nl_py_operation *call, int index, nl_py_operand *op,
                                nl_py_value *v) {
     PyObject *array;
-    if (v->mode || nl_py_value_export(call->state, v, call->stream) < 0)
+    if (v->mode || nl_py_value_read_dlpack(call->state, v, call->stream) < 0)
         return v->mode ? 0 : -1;
     switch ((nl_py_value_kind)v->kind) {
     case NL_PY_VALUE_DEVICE:
-        if (order_with_library(call, v) < 0 || !(array = nl_py_value_array(call->state, v)) ||
+        if (order_with_library(call, v) < 0 || !(array = nl_py_value_get_array(call->state, v)) ||
             rebind_device(call) < 0)
             return -1;
         return set_device_operand(call, index, op, array) < 0 ? -1 : 1;
@@ -196,7 +196,7 @@ static int set_foreign_operand(nl_py_operation *call, int index, nl_py_operand *
 static int read_number(nl_py_operand *op, PyObject *obj) {
     unsigned char bytes[16];
     if (nl_py_hostarray_is_scalar(obj)) {
-        nl_dtype dtype = nl_py_hostarray_scalar_read(obj, bytes);
+        nl_dtype dtype = nl_py_hostarray_read_scalar(obj, bytes);
         if (dtype == NL_OPAQUE)
             return 0;
         nl_scalar_load(&op->value, dtype, bytes);
@@ -329,7 +329,7 @@ void nl_py_operand_clear(nl_py_operand *op) {
     Py_CLEAR(op->array);
 }
 
-PyObject *nl_py_operand_type(const nl_py_operand *op) {
+PyObject *nl_py_operand_type_argument(const nl_py_operand *op) {
     switch (op->weak) {
     case NL_PY_WEAK_INT:
         return Py_NewRef((PyObject *)&PyLong_Type);
@@ -428,7 +428,7 @@ int nl_py_operand_make_array(nl_py_operation *call, nl_py_operand *op, int on_de
     layout.itemsize = (int64_t)nl_dtype_size(dtype);
     memcpy(layout.shape, shape, (size_t)ndim * sizeof(int64_t));
     memcpy(layout.strides, strides, (size_t)ndim * sizeof(int64_t));
-    if (nl_py_geometry_extent(&layout, &low, &high) < 0)
+    if (nl_py_geometry_byte_extent(&layout, &low, &high) < 0)
         return -1;
     init_operand(op, NULL);
     if (on_device) {
@@ -453,7 +453,7 @@ PyObject *nl_py_operand_result(nl_py_operand *op, int scalars) {
     if (!op->made)
         return Py_NewRef(op->given);
     if (scalars && op->ndim == 0 && op->place == NL_PY_PLACE_HOST)
-        return nl_py_hostarray_item(op->array);
+        return nl_py_hostarray_read_item(op->array);
     return Py_NewRef(op->array);
 }
 
@@ -483,7 +483,8 @@ static int register_host_copy(nl_py_operation *call, const nl_py_operand *op, in
     return 0;
 }
 
-int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, nl_py_reads reads) {
+int nl_py_operands_copy_to_device(nl_py_operation *call, nl_py_operand *ops, int count,
+                                  nl_py_reads reads) {
     nl_py_hostcopies *hosts = &call->hosts;
     for (int i = 0; i < count; i++)
         if (ops[i].copied && register_host_copy(call, &ops[i], i) < 0)
@@ -495,7 +496,7 @@ int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, n
                                  ", because it waits for its copies: "
                                  "pass device arrays") < 0)
         return -1;
-    if (nl_py_hostcopy_enter(hosts, call->device, call->stream, call->blocking, reads) < 0)
+    if (nl_py_hostcopy_start_copies(hosts, call->device, call->stream, call->blocking, reads) < 0)
         return -1;
     for (int i = 0; i < hosts->count; i++) {
         ops[hosts->items[i].tag].address = hosts->items[i].address;
@@ -514,10 +515,10 @@ static int order_followers(const nl_py_operation *call) {
     return 0;
 }
 
-int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count) {
+int nl_py_operands_copy_to_host(nl_py_operation *call, nl_py_operand *ops, int count) {
     if (call->follower_count && order_followers(call) < 0)
         return -1;
-    int waited = nl_py_hostcopy_leave(&call->hosts);
+    int waited = nl_py_hostcopy_copy_back(&call->hosts);
     if (waited <= 0)
         return waited;
     for (int i = 0; i < count; i++) {
@@ -540,7 +541,7 @@ int nl_py_operand_copy_separate(nl_py_operation *call, nl_py_operand *op) {
     layout_without_broadcasts(op, &from);
     to = from;
     nl_layout_set_k_order(&to);
-    if (allocate_buffer(call, nl_layout_count(&to) * to.itemsize, &op->buffer) < 0)
+    if (allocate_buffer(call, nl_layout_count_elements(&to) * to.itemsize, &op->buffer) < 0)
         return -1;
     NL_UNLOCKED(result = nl_transfer(call->device, NL_DEVICE_TO_DEVICE, op->buffer->address, &to,
                                      op->address, &from, call->stream, 1, &err));
@@ -581,8 +582,8 @@ PyObject *nl_py_operand_shape_text(const nl_py_shape *shapes, int count) {
     return text;
 }
 
-int nl_py_operand_broadcast(const nl_py_operation *call, const nl_py_shape *shapes, int count,
-                            int64_t *sizes) {
+int nl_py_operand_broadcast_shapes(const nl_py_operation *call, const nl_py_shape *shapes,
+                                   int count, int64_t *sizes) {
     int ndim = 0;
     for (int i = 0; i < count; i++)
         ndim = shapes[i].ndim > ndim ? shapes[i].ndim : ndim;

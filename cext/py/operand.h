@@ -41,7 +41,7 @@ typedef struct nl_py_operand {
     uint8_t made;   /* whether nl_py_operand_make_array has allocated this operand */
     int ndim;
     int64_t itemsize;
-    /* address of the first element; changed to a device address by nl_py_operands_enter */
+    /* address of the first element; changed to a device address by nl_py_operands_copy_to_device */
     uint64_t address;
     const int64_t *shape, *strides; /* of the array at `address` */
     nl_scalar value;                /* VALUE */
@@ -102,7 +102,7 @@ static inline void nl_py_operand_set_missing(nl_py_operand *op) {
 }
 /* Returns the argument for _choose: the numpy.dtype, or for weak numbers int, float or complex.
  * Returns a new reference. */
-PyObject *nl_py_operand_type(const nl_py_operand *op);
+PyObject *nl_py_operand_type_argument(const nl_py_operand *op);
 /* Converts an operand of type NL_PY_PLACE_VALUE to `dtype`. Raises OverflowError for a Python int
  * that does not fit, and TypeError for a Python float that an integer type cannot represent, unless
  * `may_lose`. */
@@ -117,11 +117,12 @@ int nl_py_operand_make_array(nl_py_operation *call, nl_py_operand *op, int on_de
  * the inputs. A dimension with stride 0 on the host has stride 0 on the device. The other
  * dimensions of the copy are contiguous, in the axis order of the host array. Afterwards the
  * operand has the address and strides of its device copy. 0, or -1 with an exception. */
-int nl_py_operands_enter(nl_py_operation *call, nl_py_operand *ops, int count, nl_py_reads reads);
+int nl_py_operands_copy_to_device(nl_py_operation *call, nl_py_operand *ops, int count,
+                                  nl_py_reads reads);
 /* Makes later work of the libraries that own operands wait for the launch, and copies results to
  * the host, which waits for the stream. 0, or -1 with an exception. */
-int nl_py_operands_leave(nl_py_operation *call, nl_py_operand *ops, int count);
-/* Releases the memory of nl_py_operands_enter. Call this function on every code path. */
+int nl_py_operands_copy_to_host(nl_py_operation *call, nl_py_operand *ops, int count);
+/* Releases the memory of nl_py_operands_copy_to_device. Call this function on every code path. */
 static inline void nl_py_operands_release_memory(nl_py_operation *call) {
     nl_py_hostcopy_clear(&call->hosts);
 }
@@ -147,7 +148,7 @@ typedef struct nl_py_shape {
 PyObject *nl_py_operand_shape_text(const nl_py_shape *shapes, int count);
 /* Computes the shape to which all operands broadcast: fills sizes[NL_MAX_DIMS] and returns ndim,
  * or -1 with NumPy's ValueError. */
-int nl_py_operand_broadcast(const nl_py_operation *call, const nl_py_shape *shapes, int count,
-                            int64_t *sizes);
+int nl_py_operand_broadcast_shapes(const nl_py_operation *call, const nl_py_shape *shapes,
+                                   int count, int64_t *sizes);
 
 #endif

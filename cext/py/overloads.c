@@ -140,7 +140,7 @@ int nl_py_overloads_add(nl_py_overloads *t, PyObject *owner, nl_py_overload *e) 
     return s ? 0 : -1;
 }
 
-void nl_py_overloads_forget(nl_py_overloads *t) {
+void nl_py_overloads_mark_dead(nl_py_overloads *t) {
     for (nl_py_overload *e = nl_atomic_load_entry(&t->all); e; e = e->next)
         nl_atomic_store32_relaxed(&e->dead, 1);
 }
@@ -152,7 +152,7 @@ int nl_py_overloads_traverse(const nl_py_overloads *t, visitproc visit, void *ar
 }
 
 void nl_py_overloads_clear(nl_py_overloads *t) {
-    nl_py_overloads_forget(t);
+    nl_py_overloads_mark_dead(t);
     for (nl_py_overload *e = t->all; e; e = e->next)
         Py_CLEAR(e->code);
 }

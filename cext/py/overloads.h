@@ -4,7 +4,7 @@
  * An entry's key is a sequence of bytes that describes the types of a call; a kernel's key also
  * includes its device. A table only grows, so calls read it without a lock. Entries live as long as
  * the table, so a caller may store a pointer to an entry. A lookup does not return entries whose
- * code is dead (nl_py_overloads_forget was called, or the context was destroyed). */
+ * code is dead (nl_py_overloads_mark_dead was called, or the context was destroyed). */
 #ifndef NL_PY_OVERLOADS_H
 #define NL_PY_OVERLOADS_H
 
@@ -24,7 +24,7 @@ typedef struct nl_py_overload {
     PyObject *code;
     const void *key;
     uint32_t size, hash; /* size of the key in bytes, and its hash */
-    uint32_t dead;       /* set to 1 by nl_py_overloads_forget */
+    uint32_t dead;       /* set to 1 by nl_py_overloads_mark_dead */
 } nl_py_overload;
 
 /* A table. All zero: empty. */
@@ -85,7 +85,7 @@ nl_py_overload *nl_py_overloads_find(nl_py_overloads *t, const nl_device *device
  * entry. `owner` is the object that contains the table. 0, or -1 with an exception. */
 int nl_py_overloads_add(nl_py_overloads *t, PyObject *owner, nl_py_overload *e);
 /* Marks all entries as dead. */
-void nl_py_overloads_forget(nl_py_overloads *t);
+void nl_py_overloads_mark_dead(nl_py_overloads *t);
 /* These functions implement tp_traverse, tp_clear and tp_dealloc of the table's owner. */
 int nl_py_overloads_traverse(const nl_py_overloads *t, visitproc visit, void *arg);
 void nl_py_overloads_clear(nl_py_overloads *t);

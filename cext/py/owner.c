@@ -141,7 +141,7 @@ static int order_streams(const nl_py_owners *owners, int leave, nl_error *err) {
     return result;
 }
 
-int nl_py_owners_enter(nl_py_owners *owners) {
+int nl_py_owners_order_before(nl_py_owners *owners) {
     nl_error err;
     int result =
         nl_stream_is_captured(owners->device, owners->streams[0].handle, &owners->captured, &err);
@@ -155,7 +155,7 @@ int nl_py_owners_enter(nl_py_owners *owners) {
     return result;
 }
 
-int nl_py_owners_leave(const nl_py_owners *owners, int result) {
+int nl_py_owners_order_after(const nl_py_owners *owners, int result) {
     nl_error err;
     nl_capture_is_foreign = 0;
     if (owners->captured) {
@@ -198,7 +198,7 @@ static int device_of_owner(nl_py_state *state, PyObject *obj) {
         if (v.kind == NL_PY_VALUE_DEVICE && v.array)
             ordinal = ((nl_py_array *)v.array)->buffer->device->ordinal;
         else if (v.kind == NL_PY_VALUE_DEVICE)
-            ordinal = nl_device_of_address(here, v.address)->ordinal;
+            ordinal = nl_device_find_by_address(here, v.address)->ordinal;
         else if (v.kind == NL_PY_VALUE_OTHER && PyObject_HasAttrString(obj, "__dlpack_device__"))
             ordinal = dlpack_device(obj);
         nl_py_value_clear(&v);
@@ -280,9 +280,9 @@ static PyObject *run_on_owner_stream(nl_py_owners *owners, vectorcallfunc functi
                                      PyObject *callable, PyObject *const *args, size_t nargsf,
                                      PyObject *keywords) {
     PyObject *stream = stream_of_first_owner(owners), *result = NULL;
-    if (stream && nl_py_owners_enter(owners) == 0) {
+    if (stream && nl_py_owners_order_before(owners) == 0) {
         result = nl_py_stream_call_on(stream, function, callable, args, nargsf, keywords);
-        if (nl_py_owners_leave(owners, result ? 0 : -1) < 0)
+        if (nl_py_owners_order_after(owners, result ? 0 : -1) < 0)
             Py_CLEAR(result);
     }
     Py_XDECREF(stream);

@@ -82,12 +82,11 @@ int nl_py_owners_read(nl_py_owners *owners, nl_py_state *state, nl_device *devic
                       nl_py_values *values, PyObject *const *args, Py_ssize_t count);
 void nl_py_owners_clear(nl_py_owners *owners);
 /* Makes streams[0] wait for earlier work of the other owners. Returns 0, or -1 with an exception.
- * If the result is 0, the caller must call nl_py_owners_leave with the result of its own call (0 or
- * -1). If
- * the call succeeded, nl_py_owners_leave makes the other owners wait for streams[0].
- * nl_py_owners_leave returns `result`, or -1 with an exception. */
-int nl_py_owners_enter(nl_py_owners *owners);
-int nl_py_owners_leave(const nl_py_owners *owners, int result);
+ * If the result is 0, the caller must call nl_py_owners_order_after with the result of its own call
+ * (0 or -1). If the call succeeded, nl_py_owners_order_after makes the other owners wait for
+ * streams[0]. nl_py_owners_order_after returns `result`, or -1 with an exception. */
+int nl_py_owners_order_before(nl_py_owners *owners);
+int nl_py_owners_order_after(const nl_py_owners *owners, int result);
 
 /* Returns the ordinal of the device on which a call with these arguments (also in tuples and lists)
  * must run. Returns one of these constants if the device need not be changed. */

@@ -31,7 +31,7 @@ static const char *const kind_names[] = {
     [NL_SCAN_PIPELINED] = "pipelined_scan",
 };
 
-PyObject *nl_py_reduceplan_name(const nl_reduce_schedule *s) {
+PyObject *nl_py_reduceplan_kernel_name(const nl_reduce_schedule *s) {
     const char *kind = kind_names[s->kind];
     if (s->ahead)
         return PyUnicode_FromFormat("%s%dx%d", kind, s->width, s->ahead);
@@ -89,9 +89,9 @@ static PyObject *reduction_schedule(PyObject *Py_UNUSED(module), PyObject *args)
     t.itemsize = itemsize;
     t.address = address;
     t.accumulator = accumulator;
-    nl_reduce_schedule s = nl_reduceplan_schedule(&of_results, &of_elements, &t);
-    return Py_BuildValue("NiiLLL", nl_py_reduceplan_name(&s), s.threads, s.team, (long long)s.parts,
-                         (long long)s.chunk, (long long)s.groups);
+    nl_reduce_schedule s = nl_reduceplan_choose_schedule(&of_results, &of_elements, &t);
+    return Py_BuildValue("NiiLLL", nl_py_reduceplan_kernel_name(&s), s.threads, s.team,
+                         (long long)s.parts, (long long)s.chunk, (long long)s.groups);
 }
 
 static PyObject *reduction_row_part(PyObject *Py_UNUSED(module), PyObject *args) {
@@ -109,7 +109,7 @@ static PyObject *reduction_lanes(PyObject *Py_UNUSED(module), PyObject *args) {
     long long length, width, accumulator, results;
     if (!PyArg_ParseTuple(args, "LLLL:reduction_lanes", &length, &width, &accumulator, &results))
         return NULL;
-    return PyLong_FromLong(nl_reduceplan_lanes(length, width, accumulator, results));
+    return PyLong_FromLong(nl_reduceplan_lanes_per_row(length, width, accumulator, results));
 }
 
 static PyObject *get_reduction_limit(PyObject *Py_UNUSED(module), PyObject *args) {
@@ -153,17 +153,19 @@ static PyObject *tuple_of_slots(const nl_reduce_step *step) {
 
 static PyObject *reduction_step_of(const nl_reduce_step *step) {
     return Py_BuildValue(
-        "NNiiNNLiNN", nl_py_reduceplan_name(&step->schedule), nl_py_reduceplan_name(&step->last),
-        (int)step->reads, (int)step->writes, PyBool_FromLong(step->wide),
-        PyBool_FromLong(step->cached), (long long)step->grid, step->schedule.threads,
+        "NNiiNNLiNN", nl_py_reduceplan_kernel_name(&step->schedule),
+        nl_py_reduceplan_kernel_name(&step->last), (int)step->reads, (int)step->writes,
+        PyBool_FromLong(step->wide), PyBool_FromLong(step->cached), (long long)step->grid,
+        step->schedule.threads,
         PyBytes_FromStringAndSize((const char *)step->plan, (Py_ssize_t)step->plan_size),
         tuple_of_slots(step));
 }
 
 static PyObject *scan_step_of(const nl_reduce_step *step) {
     return Py_BuildValue(
-        "NiiNiLiNNL", nl_py_reduceplan_name(&step->schedule), (int)step->reads, (int)step->writes,
-        PyBool_FromLong(step->wide), step->vec, (long long)step->grid, step->schedule.threads,
+        "NiiNiLiNNL", nl_py_reduceplan_kernel_name(&step->schedule), (int)step->reads,
+        (int)step->writes, PyBool_FromLong(step->wide), step->vec, (long long)step->grid,
+        step->schedule.threads,
         PyBytes_FromStringAndSize((const char *)step->plan, (Py_ssize_t)step->plan_size),
         tuple_of_slots(step), (long long)step->shared_bytes);
 }
@@ -221,7 +223,7 @@ static PyObject *scan_plan(PyObject *module, PyObject *args) {
     if (check_accumulator_size(accumulator, &initial) < 0 ||
         check_scan_arrays(nl_py_state_of(module), array, out, r.axis) < 0)
         goto done;
-    plan.storage = PyMem_Malloc(nl_scanplan_storage(accumulator));
+    plan.storage = PyMem_Malloc(nl_scanplan_storage_size(accumulator));
     if (!plan.storage) {
         PyErr_NoMemory();
         goto done;

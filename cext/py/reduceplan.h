@@ -9,6 +9,6 @@
 PyObject *nl_py_reduceplan_steps(const nl_reduce_plan *plan, int is_scan);
 /* Returns the name of a kernel: its kind and template arguments, such as "stripes2x8"; "" for no
  * kernel. */
-PyObject *nl_py_reduceplan_name(const nl_reduce_schedule *schedule);
+PyObject *nl_py_reduceplan_kernel_name(const nl_reduce_schedule *schedule);
 
 #endif

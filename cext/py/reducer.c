@@ -40,8 +40,8 @@ static uint64_t kernel_variant_key(const nl_reduce_step *s, int masked, int excl
 
 static PyObject *find_kernel_in_python(const nl_py_reducer *r, const nl_reduce_step *s, int masked,
                                        int exclusive) {
-    PyObject *kind = nl_py_reduceplan_name(&s->schedule), *found = NULL;
-    PyObject *last = kind ? nl_py_reduceplan_name(&s->last) : NULL;
+    PyObject *kind = nl_py_reduceplan_kernel_name(&s->schedule), *found = NULL;
+    PyObject *last = kind ? nl_py_reduceplan_kernel_name(&s->last) : NULL;
     if (last)
         found = PyObject_CallFunction(r->find, "OOiiOOOOi", kind, last, (int)s->reads,
                                       (int)s->writes, masked ? Py_True : Py_False,
@@ -86,7 +86,7 @@ static int add_step(nl_py_launches *l, const nl_py_reducer *r, const nl_reduce_s
                      s->plan_size, (long long)nl_py_hostarray_element_of_descr(descr).itemsize);
     } else if (nl_py_launches_start_step(step, s->grid, s->schedule.threads, s->shared_bytes) ==
                0) {
-        step->plan = nl_py_hostarray_scalar(descr, s->plan);
+        step->plan = nl_py_hostarray_new_scalar(descr, s->plan);
         if (step->plan) {
             step->kernel = Py_NewRef(PyTuple_GET_ITEM(kernel, 0));
             step->slot_count = s->slot_count;
@@ -193,7 +193,7 @@ int nl_py_reducer_reduce(nl_py_reducer *r, const nl_py_reduced *c, PyObject *out
 int nl_py_reducer_scan(nl_py_reducer *r, PyObject *array, PyObject *out, int axis,
                        const void *initial, size_t initial_size, PyObject *stream) {
     const nl_py_array *a = (const nl_py_array *)array, *o = (const nl_py_array *)out;
-    size_t storage = nl_scanplan_storage(r->accumulator);
+    size_t storage = nl_scanplan_storage_size(r->accumulator);
     unsigned char here[INLINE_STORAGE];
     PyObject *given[] = {array, array, out, array};
     nl_reduce_plan plan;
@@ -246,7 +246,7 @@ static int add_axis(PyObject *axis, int ndim, uint64_t *axes) {
     return 1;
 }
 
-int nl_py_reducer_axes(PyObject *axis, int ndim, uint64_t *axes) {
+int nl_py_reducer_read_axes(PyObject *axis, int ndim, uint64_t *axes) {
     *axes = 0;
     if (!axis || axis == Py_None) {
         *axes = ((uint64_t)1 << ndim) - 1;
@@ -260,8 +260,8 @@ int nl_py_reducer_axes(PyObject *axis, int ndim, uint64_t *axes) {
     return 1;
 }
 
-PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *a, uint64_t axes, int keepdims,
-                               int in_c_order, int64_t *output) {
+PyObject *nl_py_reducer_new_result(nl_py_reducer *r, const nl_py_array *a, uint64_t axes,
+                                   int keepdims, int in_c_order, int64_t *output) {
     nl_element element = nl_py_hostarray_element_of_descr(r->result);
     nl_layout layout = {.ndim = 0, .itemsize = element.itemsize};
     int64_t strides[NL_MAX_DIMS];
@@ -353,7 +353,7 @@ static PyObject *reducer_reduce(PyObject *self, PyObject *args, PyObject *keywor
         (c.where && check_array(r, c.where, 0) < 0) ||
         (c.segments && check_array(r, c.segments, 0) < 0))
         goto done;
-    if (!nl_py_reducer_axes(axes, ((nl_py_array *)c.array)->ndim, &c.axes)) {
+    if (!nl_py_reducer_read_axes(axes, ((nl_py_array *)c.array)->ndim, &c.axes)) {
         PyErr_SetString(PyExc_ValueError, "reduce(): the array does not have all of these axes");
         goto done;
     }
@@ -381,9 +381,9 @@ static PyObject *reducer_allocate_result(PyObject *self, PyObject *args) {
     if (!nl_py_devarray_check_exact(r->state, c.array) || a->class != NL_ELEMENT_PLAIN ||
         (nl_dtype)a->dtype != r->stored || a->buffer->device->ordinal != nl_device_selected() ||
         !nl_py_reducer_can_read(r, a) || nl_py_reducer_has_no_elements(a) ||
-        !nl_py_reducer_axes(axis, a->ndim, &c.axes))
+        !nl_py_reducer_read_axes(axis, a->ndim, &c.axes))
         return Py_NewRef(Py_None);
-    out = nl_py_reducer_result(r, a, c.axes, keepdims, in_c_order, output);
+    out = nl_py_reducer_new_result(r, a, c.axes, keepdims, in_c_order, output);
     if (out && nl_py_reducer_reduce(r, &c, out) < 0)
         Py_CLEAR(out);
     return out;

@@ -51,11 +51,11 @@ int nl_py_reducer_scan(nl_py_reducer *r, PyObject *array, PyObject *out, int axi
 /* Returns a new array for the result of a reduction along `axes`: its axes have the array's order
  * in memory, or C order. With `keepdims`, reduced axes have length 1. Sets `output` to the strides
  * of the axes that are not reduced. */
-PyObject *nl_py_reducer_result(nl_py_reducer *r, const nl_py_array *array, uint64_t axes,
-                               int keepdims, int in_c_order, int64_t *output);
+PyObject *nl_py_reducer_new_result(nl_py_reducer *r, const nl_py_array *array, uint64_t axes,
+                                   int keepdims, int in_c_order, int64_t *output);
 /* Converts axis= to bits. Returns 0 if Python code must read the argument. None and NULL mean all
  * axes. */
-int nl_py_reducer_axes(PyObject *axis, int ndim, uint64_t *axes);
+int nl_py_reducer_read_axes(PyObject *axis, int ndim, uint64_t *axes);
 /* Returns whether the array has no elements. */
 int nl_py_reducer_has_no_elements(const nl_py_array *array);
 

@@ -217,12 +217,12 @@ static PyObject *reduce_with_reducer(nl_py_reducer *reducer, const start *s, PyO
                           .segmented = -1,
                           .output = output,
                           .divisor = 1.0};
-    if (!nl_py_reducer_axes(r->axis, a->ndim, &call.axes) ||
+    if (!nl_py_reducer_read_axes(r->axis, a->ndim, &call.axes) ||
         (r->method == 'r' && !reducer->reorderable && (call.axes & (call.axes - 1))))
         return NULL;
     PyObject *out;
     if (!is_not_none(r->out))
-        out = nl_py_reducer_result(reducer, a, call.axes, keepdims, r->method == 'c', output);
+        out = nl_py_reducer_new_result(reducer, a, call.axes, keepdims, r->method == 'c', output);
     else if (read_output(r, reducer, call.axes, keepdims, output))
         out = Py_NewRef(r->out);
     else
@@ -251,14 +251,14 @@ static PyObject *scan_planned(nl_py_reducer *reducer, const request *r) {
     int64_t output[NL_MAX_DIMS];
     uint64_t axes;
     int axis = 0;
-    if (!is_not_none(r->axis) || !nl_py_reducer_axes(r->axis, a->ndim, &axes) || !axes ||
+    if (!is_not_none(r->axis) || !nl_py_reducer_read_axes(r->axis, a->ndim, &axes) || !axes ||
         (axes & (axes - 1)))
         return NULL;
     while (!(axes >> axis & 1))
         axis++;
     PyObject *out;
     if (!is_not_none(r->out))
-        out = nl_py_reducer_result(reducer, a, 0, 0, 0, output);
+        out = nl_py_reducer_new_result(reducer, a, 0, 0, 0, output);
     else if (nl_py_reducer_can_write(reducer, o) && a->ndim == o->ndim &&
              memcmp(a->shape, o->shape, (size_t)a->ndim * sizeof(int64_t)) == 0 &&
              (is_same_array(a, o) || !arrays_overlap(a, o)))
@@ -332,8 +332,8 @@ static PyObject *as_device_array(nl_py_state *state, PyObject *obj, PyObject *st
         return NULL;
     if (v.kind != NL_PY_VALUE_DEVICE)
         array = obj;
-    else if (nl_py_value_wait(&v, handle, blocking) == 0)
-        array = nl_py_value_array(state, &v);
+    else if (nl_py_value_order_stream(&v, handle, blocking) == 0)
+        array = nl_py_value_get_array(state, &v);
     Py_XINCREF(array);
     nl_py_value_clear(&v);
     return array;
@@ -513,7 +513,7 @@ static PyObject *reduction_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
     reduction *f = state ? (reduction *)type->tp_alloc(type, 0) : NULL;
     if (!f)
         return NULL;
-    nl_py_inherit_vectorcall(type);
+    nl_py_enable_vectorcall(type);
     f->vectorcall = reduction_vectorcall;
     f->state = state;
     f->classes = PyDict_New();

@@ -103,7 +103,7 @@ int nl_py_stream_from_argument(nl_py_state *state, PyObject *argument, CUstream 
     if (*handle == NULL && is_missing_or_int(argument)) {
         PyObject *current = nl_py_stream_current();
         if (nl_capture_is_any_active())
-            *handle = nl_capture_stream();
+            *handle = nl_capture_stream_of_thread();
         if (*handle == NULL && nl_py_stream_read(state, current, handle, blocking) < 0)
             return -1;
     }
@@ -123,7 +123,7 @@ int nl_py_stream_is_ordered(PyObject *stream) {
            blocking;
 }
 
-PyObject *nl_py_stream_of_device(void) {
+PyObject *nl_py_stream_current_of_device(void) {
     const nl_py_stream *stream = (nl_py_stream *)nl_py_stream_here;
     return stream->stream->device->ordinal == nl_device_selected() ? nl_py_stream_here : NULL;
 }

@@ -21,10 +21,10 @@ extern NL_THREAD_LOCAL PyObject *nl_py_stream_here;
  * occurs. */
 int nl_py_stream_is_ordered(PyObject *stream);
 
-PyObject *nl_py_stream_of_device(void);
+PyObject *nl_py_stream_current_of_device(void);
 /* Returns a borrowed reference to the current stream if it is on the current device, else NULL. */
 static inline PyObject *nl_py_stream_current(void) {
-    return __builtin_expect(nl_py_stream_here != NULL, 0) ? nl_py_stream_of_device() : NULL;
+    return __builtin_expect(nl_py_stream_here != NULL, 0) ? nl_py_stream_current_of_device() : NULL;
 }
 /* Sets the current stream, or removes it for NULL. Returns a new reference to the previous current
  * stream. */

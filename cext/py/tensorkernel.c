@@ -112,17 +112,17 @@ static int replace_input(call *c, Py_ssize_t i, PyObject *method) {
 static int read_tensor(call *c, Py_ssize_t i) {
     const tensorkernel *k = c->kernel;
     nl_dl_tensor t;
-    int found = nl_py_dlpack_view(k->state, c->arguments[i], &t);
+    int found = nl_py_dlpack_read_view(k->state, c->arguments[i], &t);
     /* below autograd, a tensor with a gradient is treated as its data */
     if (!found && !k->has_keyset) {
         if (replace_input(c, i, k->detach) < 0)
             return -1;
-        found = nl_py_dlpack_view(k->state, c->arguments[i], &t);
+        found = nl_py_dlpack_read_view(k->state, c->arguments[i], &t);
     }
     if (found && k->rows >> i & 1 && !is_contiguous(&t)) {
         if (replace_input(c, i, k->contiguous) < 0)
             return -1;
-        found = nl_py_dlpack_view(k->state, c->arguments[i], &t);
+        found = nl_py_dlpack_read_view(k->state, c->arguments[i], &t);
     }
     if (!found ||
         !add_key_word(c, 1 | (uint64_t)t.code << 8 | (uint64_t)t.bits << 16 |

@@ -34,7 +34,7 @@ static PyObject *texture_array(PyObject *type, PyObject *args) {
     shape.Depth = (size_t)depth;
     Py_BEGIN_ALLOW_THREADS;
     nl_device *dev = nl_device_current(&err);
-    status = dev != NULL ? nl_texture_array(dev, &shape, &texture, &err) : -1;
+    status = dev != NULL ? nl_texture_create_array(dev, &shape, &texture, &err) : -1;
     Py_END_ALLOW_THREADS;
     return status < 0 ? nl_py_raise(&err) : wrap_texture(type, texture);
 }
@@ -58,7 +58,7 @@ static PyObject *create_texture_object(PyObject *type, nl_device *dev,
     int status;
     Py_BEGIN_ALLOW_THREADS;
     dev = dev != NULL ? dev : nl_device_current(&err);
-    status = dev != NULL ? nl_texture_object(dev, over, how, &texture, &err) : -1;
+    status = dev != NULL ? nl_texture_create_object(dev, over, how, &texture, &err) : -1;
     Py_END_ALLOW_THREADS;
     return status < 0 ? nl_py_raise(&err) : wrap_texture(type, texture);
 }
@@ -113,7 +113,7 @@ static PyObject *texture_surface(PyObject *type, PyObject *object) {
     int status;
     if (array == NULL)
         return NULL;
-    NL_UNLOCKED(status = nl_texture_surface(array->device, array, &texture, &err));
+    NL_UNLOCKED(status = nl_texture_create_surface(array->device, array, &texture, &err));
     return status < 0 ? nl_py_raise(&err) : wrap_texture(type, texture);
 }
 

@@ -147,7 +147,7 @@ static int append_float(key *k, PyObject *object) {
 
 static int append_scalar(key *k, PyObject *scalar) {
     unsigned char bytes[16] = {0};
-    nl_dtype dtype = nl_py_hostarray_scalar_read(scalar, bytes);
+    nl_dtype dtype = nl_py_hostarray_read_scalar(scalar, bytes);
     return dtype != NL_OPAQUE && append_tag(k, 'n', dtype) && append_bytes(k, bytes, sizeof bytes);
 }
 

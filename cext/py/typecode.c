@@ -117,14 +117,14 @@ static int numpy_scalar_code(nl_py_state *state, PyObject *value, uint32_t *code
     nl_scalar ignored;
     PyObject *descr;
     const void *record;
-    nl_dtype dtype = nl_py_hostarray_scalar_read(value, bytes);
-    if (dtype == NL_OPAQUE && nl_py_hostarray_long_double_read(value, &ignored))
+    nl_dtype dtype = nl_py_hostarray_read_scalar(value, bytes);
+    if (dtype == NL_OPAQUE && nl_py_hostarray_read_long_double(value, &ignored))
         dtype = ignored.kind == NL_SCALAR_COMPLEX ? NL_COMPLEX128 : NL_FLOAT64;
     if (dtype != NL_OPAQUE) {
         *code = (uint32_t)dtype;
         return 1;
     }
-    if (nl_py_hostarray_void_read(value, &descr, &record) < 0)
+    if (nl_py_hostarray_read_void(value, &descr, &record) < 0)
         return -1;
     nl_element element = nl_py_hostarray_element_of_descr(descr);
     if (element.class == NL_ELEMENT_RECORD && !record)
@@ -256,14 +256,14 @@ static int is_type_object(PyObject *value) {
     return PyErr_Occurred() ? -1 : found;
 }
 
-static int remember_code(nl_py_value *v, int found, uint32_t *code, const char **reason) {
+static int cache_code(nl_py_value *v, int found, uint32_t *code, const char **reason) {
     v->found = found;
     v->code = *code;
     v->reason = *reason;
     return found;
 }
 
-static int recall_code(const nl_py_value *v, uint32_t *code, const char **reason) {
+static int find_cached_code(const nl_py_value *v, uint32_t *code, const char **reason) {
     *code = v->code;
     *reason = v->reason;
     return v->found;
@@ -311,19 +311,18 @@ int nl_py_type_code(nl_py_values *values, PyObject *obj, uint32_t *code, const c
     }
     /* tries DLPack before numbers, because a tensor with one element may be convertible to a
      * number */
-    nl_py_value *v = nl_py_values_export(values, obj);
+    nl_py_value *v = nl_py_values_read_dlpack(values, obj);
     if (!v)
         return -1;
     if (v->found != -2)
-        return recall_code(v, code, reason);
+        return find_cached_code(v, code, reason);
     if (v->kind == NL_PY_VALUE_HOST)
-        return remember_code(v, array_code(state, v, code, reason), code, reason);
+        return cache_code(v, array_code(state, v, code, reason), code, reason);
     if (v->kind == NL_PY_VALUE_DEVICE)
-        return remember_code(v,
-                             v->array
-                                 ? device_array_code(state, (nl_py_array *)v->array, code, reason)
-                                 : array_code(state, v, code, reason),
-                             code, reason);
+        return cache_code(v,
+                          v->array ? device_array_code(state, (nl_py_array *)v->array, code, reason)
+                                   : array_code(state, v, code, reason),
+                          code, reason);
     if (v->object != obj)
         return nl_py_type_code(values, v->object, code, reason);
     int found = number_code(values, obj, code, reason);
@@ -364,12 +363,12 @@ int nl_py_typecode_of_host_value(nl_py_values *values, PyObject *obj, uint32_t *
     if (!v)
         return -1;
     if (v->found != -2)
-        return recall_code(v, code, reason);
+        return find_cached_code(v, code, reason);
     *reason = no_device;
     if (v->kind == NL_PY_VALUE_DEVICE)
         return 0;
     if (v->kind == NL_PY_VALUE_HOST && !v->is_record)
-        return remember_code(v, host_array_code(state, v, code, reason), code, reason);
+        return cache_code(v, host_array_code(state, v, code, reason), code, reason);
     if (v->object != obj)
         return nl_py_typecode_of_host_value(values, v->object, code, reason);
     int found = number_code(values, obj, code, reason);
@@ -378,8 +377,8 @@ int nl_py_typecode_of_host_value(nl_py_values *values, PyObject *obj, uint32_t *
     return found;
 }
 
-void nl_py_type_code_refuse(nl_py_state *state, PyObject *value, const char *where,
-                            const char *what, const char *reason) {
+void nl_py_type_code_raise_unsupported(nl_py_state *state, PyObject *value, const char *where,
+                                       const char *what, const char *reason) {
     char text[360];
     PyErr_Format(reason == no_size ? PyExc_OverflowError : PyExc_TypeError,
                  "%s: %s cannot be passed to a %s: %s", where,
@@ -410,7 +409,7 @@ static PyObject *typecodes(PyObject *module, PyObject *args) {
         }
         if (found == 0) {
             PyOS_snprintf(text, sizeof text, "argument %zd", i + 1);
-            nl_py_type_code_refuse(state, item, text, "kernel", reason);
+            nl_py_type_code_raise_unsupported(state, item, text, "kernel", reason);
         }
         Py_CLEAR(bytes);
     }

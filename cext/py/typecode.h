@@ -19,7 +19,7 @@ int nl_py_typecode_of_host_value(nl_py_values *values, PyObject *value, uint32_t
                                  const char **reason);
 /* Raises the exception for a value without a type code. The message is "`where`: `value` cannot be
  * passed to a `what`: ...". */
-void nl_py_type_code_refuse(nl_py_state *state, PyObject *value, const char *where,
-                            const char *what, const char *reason);
+void nl_py_type_code_raise_unsupported(nl_py_state *state, PyObject *value, const char *where,
+                                       const char *what, const char *reason);
 
 #endif

@@ -56,7 +56,7 @@ static int read_mask(call *c) {
     if (nl_py_operand_read(&c->op, where, c->nin, op) < 0)
         return -1;
     if (op->dtype != NL_BOOL) {
-        PyObject *type = nl_py_operand_type(op);
+        PyObject *type = nl_py_operand_type_argument(op);
         if (type)
             PyErr_Format(PyExc_TypeError,
                          "Cannot cast array data from %R to dtype('bool') "
@@ -135,8 +135,9 @@ static void write_cache_key(const call *c, nl_py_ufunc_key *key) {
 static PyObject *dtypes_of_operands(const nl_py_operand *operands, int count) {
     PyObject *tuple = PyTuple_New(count);
     for (int i = 0; tuple && i < count; i++) {
-        PyObject *type = operands[i].place == NL_PY_PLACE_NONE ? Py_NewRef(Py_None)
-                                                               : nl_py_operand_type(&operands[i]);
+        PyObject *type = operands[i].place == NL_PY_PLACE_NONE
+                             ? Py_NewRef(Py_None)
+                             : nl_py_operand_type_argument(&operands[i]);
         if (!type)
             Py_CLEAR(tuple);
         else
@@ -172,7 +173,7 @@ static int check_types(const call *c) {
         const nl_py_operand *op = &c->operands[i];
         if (op->place == NL_PY_PLACE_NONE || op->dtype != NL_OPAQUE)
             continue;
-        PyObject *type = nl_py_operand_type(op);
+        PyObject *type = nl_py_operand_type_argument(op);
         PyObject *native = type ? PyObject_GetAttrString(type, "isnative") : NULL;
         if (native)
             PyErr_Format(PyExc_TypeError,
@@ -229,7 +230,7 @@ static int find_shape(call *c) {
     for (int i = 0; i < c->count; i++)
         if (c->operands[i].place != NL_PY_PLACE_NONE)
             shapes[n++] = (nl_py_shape){c->operands[i].ndim, c->operands[i].shape};
-    c->ndim = nl_py_operand_broadcast(&c->op, shapes, n, c->shape);
+    c->ndim = nl_py_operand_broadcast_shapes(&c->op, shapes, n, c->shape);
     if (c->ndim < 0)
         return -1;
     for (int i = 0; i < c->nout; i++) {
@@ -355,7 +356,7 @@ static int enter_operands(call *c) {
         else
             op->copied = NL_PY_TRANSFER_OUT | (c->nmask && !op->made ? NL_PY_TRANSFER_IN : 0);
     }
-    return any ? nl_py_operands_enter(&c->op, c->operands, c->count, reads) : 0;
+    return any ? nl_py_operands_copy_to_device(&c->op, c->operands, c->count, reads) : 0;
 }
 
 static void write_variant(const call *c, const nl_loop *loop, nl_py_ufunc_variant *variant) {
@@ -394,7 +395,7 @@ static int launch_loop_kernel(call *c, const nl_loop *loop, const nl_py_ufunc_ke
     for (int i = 0; i < c->nin; i++)
         if (loop->by_value >> i & 1)
             memcpy(block + (size_t)i * NL_LOOP_SLOT, c->slots[i], NL_LOOP_SLOT);
-    return nl_py_kernel_run(nl_py_overload_kernel(&k->base), &shape, values, c->op.epoch);
+    return nl_py_kernel_launch(nl_py_overload_kernel(&k->base), &shape, values, c->op.epoch);
 }
 
 static int launch_loops(call *c) {
@@ -432,7 +433,7 @@ static int compute_results(call *c) {
         return 0;
     if (separate_inputs(c) < 0 || enter_operands(c) < 0 || launch_loops(c) < 0)
         return -1;
-    return nl_py_operands_leave(&c->op, c->operands, c->count);
+    return nl_py_operands_copy_to_host(&c->op, c->operands, c->count);
 }
 
 static PyObject *collect_results(call *c) {
@@ -453,7 +454,7 @@ static PyObject *collect_results(call *c) {
 
 /* If the loop is for integers, calls the ufunc's check, which raises an exception for invalid
  * values (e.g. negative exponents). 0, or -1 with the exception. */
-static int check_values(const call *c, PyObject *const *args) {
+static int check_integer_values(const call *c, PyObject *const *args) {
     PyObject *check = c->ufunc->check, *where = c->keywords.given[NL_PY_KEY_WHERE];
     if (!check || !nl_dtype_is_integer((nl_dtype)c->loop[0]))
         return 0;
@@ -466,7 +467,7 @@ static int check_values(const call *c, PyObject *const *args) {
 }
 
 static PyObject *run_call(call *c, PyObject *const *args) {
-    if (read_operands(c, args) < 0 || find_loop(c) < 0 || check_values(c, args) < 0 ||
+    if (read_operands(c, args) < 0 || find_loop(c) < 0 || check_integer_values(c, args) < 0 ||
         find_shape(c) < 0 || make_outputs(c) < 0 || compute_results(c) < 0)
         return NULL;
     return collect_results(c);

@@ -10,7 +10,7 @@ static PyObject *ufunc_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
     nl_py_ufunc *u = state ? (nl_py_ufunc *)type->tp_alloc(type, 0) : NULL;
     if (!u)
         return NULL;
-    nl_py_inherit_vectorcall(type);
+    nl_py_enable_vectorcall(type);
     u->vectorcall = nl_py_ufunc_call;
     u->state = state;
     u->nin = u->nout = 1;
@@ -77,8 +77,8 @@ static void ufunc_dealloc(PyObject *self) {
 static PyObject *ufunc_forget(PyObject *self, PyObject *Py_UNUSED(ignored)) {
     nl_py_ufunc *u = (nl_py_ufunc *)self;
     PyDict_Clear(u->reductions);
-    nl_py_overloads_forget(&u->types);
-    nl_py_overloads_forget(&u->kernels);
+    nl_py_overloads_mark_dead(&u->types);
+    nl_py_overloads_mark_dead(&u->kernels);
     Py_RETURN_NONE;
 }
 

@@ -98,7 +98,7 @@ static void set_foreign_value(nl_py_value *v) {
 /* A NumPy record is read as a 0-D array over the memory of the record, which may be memory of an
  * array. */
 static int set_numpy_record(nl_py_value *v) {
-    PyObject *array = nl_py_hostarray_void_array(v->object);
+    PyObject *array = nl_py_hostarray_array_of_void(v->object);
     v->is_record = 1;
     return array ? set_host_value(v, array) : -1;
 }
@@ -139,7 +139,7 @@ int nl_py_value_read(nl_py_state *state, PyObject *obj, nl_py_value *v) {
     return 0;
 }
 
-int nl_py_value_export(nl_py_state *state, nl_py_value *v, CUstream stream) {
+int nl_py_value_read_dlpack(nl_py_state *state, nl_py_value *v, CUstream stream) {
     PyObject *array = NULL;
     if (v->kind != NL_PY_VALUE_OTHER || v->exported)
         return 0;
@@ -163,12 +163,13 @@ int nl_py_value_needs_stream_order(const nl_py_value *v, CUstream stream, int bl
     return 1;
 }
 
-int nl_py_value_wait(const nl_py_value *v, CUstream stream, int blocking) {
-    return is_foreign_array(v) ? nl_py_arrayinterface_wait(&v->memory.foreign, stream, blocking)
-                               : 0;
+int nl_py_value_order_stream(const nl_py_value *v, CUstream stream, int blocking) {
+    return is_foreign_array(v)
+               ? nl_py_arrayinterface_order_stream(&v->memory.foreign, stream, blocking)
+               : 0;
 }
 
-PyObject *nl_py_value_array(nl_py_state *state, nl_py_value *v) {
+PyObject *nl_py_value_get_array(nl_py_state *state, nl_py_value *v) {
     if (!v->array) {
         v->array = nl_py_arrayinterface_array(state, v->object, &v->memory.foreign);
         v->descr = v->memory.foreign.descr;
@@ -233,9 +234,9 @@ int nl_py_value_read_number(PyObject *obj, nl_scalar *s) {
     }
     if (!nl_py_hostarray_is_scalar(obj))
         return 0;
-    return load_element(nl_py_hostarray_scalar_read(obj, bytes), bytes, s)
+    return load_element(nl_py_hostarray_read_scalar(obj, bytes), bytes, s)
                ? 1
-               : nl_py_hostarray_long_double_read(obj, s);
+               : nl_py_hostarray_read_long_double(obj, s);
 }
 
 /* Steals the reference. */
@@ -255,8 +256,8 @@ PyObject *nl_py_values_read_element(nl_py_values *values, PyObject *array) {
 static int read_element(nl_py_values *values, nl_py_value *v, nl_scalar *s) {
     if (v->ndim)
         return 0;
-    if (nl_py_value_wait(v, values->stream, values->blocking) < 0 ||
-        !nl_py_value_array(values->state, v))
+    if (nl_py_value_order_stream(v, values->stream, values->blocking) < 0 ||
+        !nl_py_value_get_array(values->state, v))
         return -1;
     return read_stolen_number(nl_py_values_read_element(values, v->array), s);
 }
@@ -358,17 +359,17 @@ nl_py_value *nl_py_values_read(nl_py_values *values, PyObject *obj) {
     return v;
 }
 
-nl_py_value *nl_py_values_export(nl_py_values *values, PyObject *obj) {
+nl_py_value *nl_py_values_read_dlpack(nl_py_values *values, PyObject *obj) {
     nl_py_value *v = nl_py_values_read(values, obj);
     if (!v || v->kind != NL_PY_VALUE_OTHER || v->exported)
         return v;
-    if (nl_py_value_export(values->state, v, values->stream) < 0)
+    if (nl_py_value_read_dlpack(values->state, v, values->stream) < 0)
         return NULL;
     v->runs = ++values->runs;
     return v;
 }
 
-PyObject *nl_py_values_created_arrays(const nl_py_values *values) {
+PyObject *nl_py_values_list_created_arrays(const nl_py_values *values) {
     PyObject *made = NULL;
     for (const nl_py_value *v = values->first; v; v = v->next)
         if (v->array && v->array != v->object) {

@@ -12,7 +12,7 @@
 #include "py/hostarray.h"
 
 typedef enum nl_py_value_kind {
-    /* any other object, or an array that nl_py_value_export has not yet exported */
+    /* any other object, or an array that nl_py_value_read_dlpack has not yet exported */
     NL_PY_VALUE_OTHER,
     NL_PY_VALUE_NUMBER, /* a Python or NumPy number */
     NL_PY_VALUE_HOST,   /* an array or a record in host memory */
@@ -60,17 +60,17 @@ void nl_py_value_clear(nl_py_value *v);
 void nl_py_value_of_array(nl_py_value *v, PyObject *array);
 /* For values of kind OTHER, tries DLPack once: if the object supports it, the kind becomes HOST or
  * DEVICE. 0, or -1 with an exception. */
-int nl_py_value_export(nl_py_state *state, nl_py_value *v, CUstream stream);
+int nl_py_value_read_dlpack(nl_py_state *state, nl_py_value *v, CUstream stream);
 /* For DEVICE values, returns whether the producer's work is on a stream that is not ordered with
  * `stream`. Returns 1 and
  * *other, or 0. */
 int nl_py_value_needs_stream_order(const nl_py_value *v, CUstream stream, int blocking,
                                    CUstream *other);
 /* For DEVICE values, makes later work on `stream` wait for the producer's earlier work. */
-int nl_py_value_wait(const nl_py_value *v, CUstream stream, int blocking);
+int nl_py_value_order_stream(const nl_py_value *v, CUstream stream, int blocking);
 /* For HOST and DEVICE values, returns a borrowed reference to the array. The array is created if
  * necessary. Returns NULL with an exception. */
-PyObject *nl_py_value_array(nl_py_state *state, nl_py_value *v);
+PyObject *nl_py_value_get_array(nl_py_state *state, nl_py_value *v);
 /* Reads a Python or NumPy number without running Python code. Returns 1, 0 if the object is not a
  * number, -1 with an exception. */
 int nl_py_value_read_number(PyObject *obj, nl_scalar *number);
@@ -118,7 +118,7 @@ static inline int nl_py_values_contain(const nl_py_values *values, PyObject *obj
  * the end of the call, and the value keeps the object alive. Returns NULL with an exception. */
 nl_py_value *nl_py_values_read(nl_py_values *values, PyObject *obj);
 /* Returns the value like nl_py_values_read, but also tries DLPack. */
-nl_py_value *nl_py_values_export(nl_py_values *values, PyObject *obj);
+nl_py_value *nl_py_values_read_dlpack(nl_py_values *values, PyObject *obj);
 /* Converts an object to a number. Returns 1 and *number, 0 if the
  * object cannot be converted, -1 with an exception. An element in device memory is read in the
  * order of the call's stream. */
@@ -128,7 +128,7 @@ int nl_py_values_read_number(nl_py_values *values, PyObject *obj, nl_scalar *num
 PyObject *nl_py_values_read_element(nl_py_values *values, PyObject *array);
 /* Returns a new list of the arrays that were created for this call, or NULL if no array was created
  * (or with an exception). */
-PyObject *nl_py_values_created_arrays(const nl_py_values *values);
+PyObject *nl_py_values_list_created_arrays(const nl_py_values *values);
 void nl_py_values_release(nl_py_values *values);
 /* Releases all values. Call this function on every code path, with or without an exception set. An
  * exception that is set remains set. */

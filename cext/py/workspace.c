@@ -50,7 +50,7 @@ PyObject *nl_py_workspace_of_graph(CUstream stream, size_t size) {
     return found;
 }
 
-int nl_py_workspace_blas(const nl_device *device, CUstream stream, nl_workspace *out) {
+int nl_py_workspace_for_cublas(const nl_device *device, CUstream stream, nl_workspace *out) {
     nl_error err;
     size_t size = nl_handle_workspace_size(device);
     PyObject *array = nl_py_workspace_of_graph(stream, size);

@@ -17,6 +17,6 @@ PyObject *nl_py_workspace_of_graph(CUstream stream, size_t size);
 /* Sets *out to the workspace for a cuBLAS call on a stream of the current device; does not change
  * *out if the stream is not being captured. Call this function only if nl_capture_is_any_active()
  * returns 1. 0, or -1 with an exception. */
-int nl_py_workspace_blas(const nl_device *device, CUstream stream, nl_workspace *out);
+int nl_py_workspace_for_cublas(const nl_device *device, CUstream stream, nl_workspace *out);
 
 #endif

@@ -31,7 +31,7 @@ template <class T> struct placed {
 
 /* Makes one step of the bitonic network. Elements from index `valid` on are ordered last. */
 template <class E, class Less>
-NUMBALITE_FUNCTION void exchange(E *items, uint16 *order, unsigned width, unsigned valid,
+NUMBALITE_FUNCTION void compare_and_exchange(E *items, uint16 *order, unsigned width, unsigned valid,
                                  unsigned run, unsigned apart, Less less) {
     for (unsigned p = threadIdx.x; p < width / 2; p += blockDim.x) {
         unsigned a = 2 * p - (p & (apart - 1)), b = a + apart;
@@ -69,7 +69,7 @@ NUMBALITE_FUNCTION void sort_tiles(const T *from, E *to, uint64 n, uint64 tiles,
     __syncthreads();
     for (unsigned run = 2; run <= Width; run *= 2)
         for (unsigned apart = run / 2; apart > 0; apart /= 2) {
-            exchange(items, order, Width, valid, run == Width ? 0 : run, apart, less);
+            compare_and_exchange(items, order, Width, valid, run == Width ? 0 : run, apart, less);
             __syncthreads();
         }
     for (unsigned i = threadIdx.x; i < valid; i += blockDim.x)
@@ -105,14 +105,8 @@ NUMBALITE_FUNCTION void merge_runs(const E *from, E *to, uint64 rows, uint64 n, 
     }
 }
 
-/* These functions write the sorted elements, or their positions. */
-template <class E, class T>
-NUMBALITE_FUNCTION void take(const E *from, T *values, uint64 count) {
-    uint64 step = (uint64)gridDim.x * blockDim.x;
-    for (uint64 i = (uint64)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step)
-        values[i] = from[i].value;
-}
-template <class E> NUMBALITE_FUNCTION void take_places(const E *from, int64 *places, uint64 count) {
+/* Writes the original positions of the sorted elements. */
+template <class E> NUMBALITE_FUNCTION void write_positions(const E *from, int64 *places, uint64 count) {
     uint64 step = (uint64)gridDim.x * blockDim.x;
     for (uint64 i = (uint64)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step)
         places[i] = from[i].place;

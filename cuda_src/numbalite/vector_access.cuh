@@ -83,7 +83,7 @@ NUMBALITE_FUNCTION unsigned int mask_of_bit_range(long long low, long long high,
 }
 template <int E> constexpr unsigned int ALL_OF = (1u << (E - 1) << 1) - 1;
 
-NUMBALITE_FUNCTION long long quotient(long long n, long long by) {
+NUMBALITE_FUNCTION long long divide_64(long long n, long long by) {
     if ((n | by) >> 32)
         return n / by;
     return (unsigned int)n / (unsigned int)by;
@@ -289,7 +289,7 @@ template <int N, int D> struct rows {
             unravel_index<D>(row, shape, by, at.index);
             return row < count ? (int)((unsigned int)piece - row * (unsigned int)each) : -1;
         }
-        long long row = quotient(piece, each);
+        long long row = divide_64(piece, each);
         unravel_index<D>((unsigned int)row, shape, by, at.index);
         return row < count ? piece - row * each : -1;
     }
@@ -496,8 +496,8 @@ template <int N, int D> struct tiled {
     template <int E> NUMBALITE_FUNCTION bool find(long long piece, place &at) const {
         constexpr int V = side<E>, tile = 16 * V;
         long long across = (columns + tile - 1) / tile, down = (rows + tile - 1) / tile;
-        long long block = piece / BLOCK, y = quotient(block, across), x = block - y * across;
-        long long outer = quotient(y, down);
+        long long block = piece / BLOCK, y = divide_64(block, across), x = block - y * across;
+        long long outer = divide_64(y, down);
         int lane = (int)(piece % 32), warp = (int)(piece % BLOCK) / 32;
         y -= outer * down;
         unravel_index<D>((unsigned int)outer, shape, by, at.index);

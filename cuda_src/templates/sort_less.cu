@@ -34,5 +34,5 @@ extern "C" __global__ void __launch_bounds__(256) nl_merge_placed(
 extern "C" __global__ void __launch_bounds__(256) nl_places(
     const void *from, void *to, unsigned long long rows, unsigned long long n,
     unsigned long long, unsigned long long) {
-    numbalite::nl_merge::take_places((const nl_placed *)from, (numbalite::int64 *)to, rows * n);
+    numbalite::nl_merge::write_positions((const nl_placed *)from, (numbalite::int64 *)to, rows * n);
 }

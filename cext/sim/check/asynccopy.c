@@ -105,18 +105,18 @@ static block *find_block(nl_sim_worker *w, int make) {
 
 static void mark_bytes(const copy *c, unsigned bits, int on) {
     if (c->to && bits & NL_SIM_COMING)
-        nl_sim_shadow_mark(c->to, c->size, NL_SIM_COMING, on);
+        nl_sim_shadow_change_bits(c->to, c->size, NL_SIM_COMING, on);
     if (c->from && bits & NL_SIM_LEAVING)
-        nl_sim_shadow_mark(c->from, c->size, NL_SIM_LEAVING, on);
+        nl_sim_shadow_change_bits(c->from, c->size, NL_SIM_LEAVING, on);
 }
 
 /* Records the copy's accesses as accesses of the running thread at the current time. */
 static void record_accesses(nl_sim_worker *w, const copy *c) {
     if (c->from)
-        nl_sim_racereport_access(w, c->from, c->size, NL_SIM_ACCESS_RANGE, c->pc);
+        nl_sim_racereport_check_access(w, c->from, c->size, NL_SIM_ACCESS_RANGE, c->pc);
     if (c->to)
-        nl_sim_racereport_access(w, c->to, c->size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE,
-                                 c->pc);
+        nl_sim_racereport_check_access(w, c->to, c->size, NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE,
+                                       c->pc);
 }
 
 /* Removes the copy *at from its list and returns it. */
@@ -140,7 +140,7 @@ static void unmark_duplicate_copy(const copy *list, uintptr_t to, uintptr_t from
         if (c->to && c->to < to + size && to < c->to + c->size && c->to - c->from == to - from) {
             uintptr_t low = c->to > to ? c->to : to;
             uintptr_t high = c->to + c->size < to + size ? c->to + c->size : to + size;
-            nl_sim_shadow_mark(low, high - low, NL_SIM_COMING, 0);
+            nl_sim_shadow_change_bits(low, high - low, NL_SIM_COMING, 0);
         }
     }
 }

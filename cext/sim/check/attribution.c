@@ -138,7 +138,7 @@ static void find_array_of_wrapped_index(const nl_sim_worker *w, uintptr_t addres
 /* Finds a variable in shared memory, and describes it like a parameter. */
 static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found) {
     nl_sim_arena_entry e;
-    const nl_sim_worker *owner = nl_sim_cluster_owner(w, address);
+    const nl_sim_worker *owner = nl_sim_cluster_find_owner(w, address);
     if (!nl_sim_arena_find(owner ? owner : w, address, &e))
         return 0;
     found->owner = owner == w ? NULL : owner;
@@ -244,7 +244,7 @@ static void name_element(const parameter *p, nl_fault_element *element) {
     nl_fault_set_name(element, p->is_unnamed ? "" : p->name);
 }
 
-static void add_index(nl_fault_element *element, long long index) {
+static void append_index(nl_fault_element *element, long long index) {
     if (element->indices < NL_FAULT_INDICES)
         element->index[element->indices++] = index;
 }
@@ -273,7 +273,7 @@ static void write_element(const parameter *p, uintptr_t address, nl_fault_elemen
             return;
         }
     } else if (p->ndim < 2 || index < 0) {
-        add_index(element, index);
+        append_index(element, index);
         at = (size_t)snprintf(text, size, "%s[%lld]", p->name, index);
     } else {
         long long indices[MAX_DIMENSIONS];
@@ -284,7 +284,7 @@ static void write_element(const parameter *p, uintptr_t address, nl_fault_elemen
         at = (size_t)snprintf(text, size, p->is_shared ? "%s" : "%s(", p->name);
         const char *format = p->is_shared ? "[%lld]" : "%lld,";
         for (int k = 0; k < p->ndim; k++)
-            add_index(element, indices[k]);
+            append_index(element, indices[k]);
         for (int k = 0; k < p->ndim && at < size; k++)
             at += (size_t)snprintf(text + at, size - at, format, indices[k]);
         if (!p->is_shared && at < size)
@@ -321,7 +321,7 @@ static void write_extent(const place *found, char *text, size_t size) {
 }
 
 /* Appends " of block (1,0,0)" if the variable belongs to another block. */
-static void add_owner(const place *found, char *text, size_t size) {
+static void append_owner(const place *found, char *text, size_t size) {
     size_t at = strlen(text);
     if (found->owner)
         snprintf(text + at, size - at, " of block (%u,%u,%u)", found->owner->index.x,
@@ -339,7 +339,7 @@ void nl_sim_attribution_describe(const nl_sim_worker *w, nl_sim_finding *f) {
     size_t there = nl_sim_shadow_valid_length(address, f->size);
     if (found.owner && found.owner->cluster_ended) {
         write_element(&found.parameter, address, &f->element, element, sizeof element);
-        add_owner(&found, element, sizeof element);
+        append_owner(&found, element, sizeof element);
         snprintf(f->text, TEXT,
                  "%s %s, but that block has ended: "
                  "a block must run until all other blocks have finished using its shared memory: "
@@ -352,7 +352,7 @@ void nl_sim_attribution_describe(const nl_sim_worker *w, nl_sim_finding *f) {
     } else if (found.is_ours) {
         write_element(&found.parameter, address + (there < f->size ? there : 0), &f->element,
                       element, sizeof element);
-        add_owner(&found, element, sizeof element);
+        append_owner(&found, element, sizeof element);
         write_extent(&found, has, sizeof has);
         snprintf(f->text, TEXT, "%s %s, but %s", f->access, element, has);
     } else {
@@ -378,7 +378,7 @@ void nl_sim_attribution_describe_index(const nl_sim_worker *w, const nl_sim_inde
         count = MAX_DIMENSIONS;
     p->is_shared = 0;
     f->element.indices = 0;
-    add_index(&f->element, what->index);
+    append_index(&f->element, what->index);
     /* If the array's shape ends with the shape of the indexed row, the reported axis is counted
      * from the array's first axis. */
     if (whole > count &&
@@ -426,7 +426,7 @@ void nl_sim_attribution_name(const nl_sim_worker *w, uintptr_t address, nl_fault
     if (found.is_ours)
         write_element(&found.parameter, address, element ? element : &unused, text, size);
     if (found.is_ours)
-        add_owner(&found, text, size);
+        append_owner(&found, text, size);
     else if (!nl_sim_heap_write_name(address, text, size))
         snprintf(text, size, "the memory at 0x%llx", (unsigned long long)address);
 }
@@ -440,7 +440,7 @@ int nl_sim_attribution_can_name(const nl_sim_worker *w, uintptr_t address) {
 uint64_t nl_sim_attribution_identity(const nl_sim_worker *w, uintptr_t address) {
     nl_sim_memory_info info;
     nl_sim_arena_entry entry;
-    const nl_sim_worker *owner = nl_sim_cluster_owner(w, address);
+    const nl_sim_worker *owner = nl_sim_cluster_find_owner(w, address);
     if (nl_sim_arena_find(owner ? owner : w, address, &entry))
         return entry.base;
     return nl_sim_memory_find_nearest(address, &info) ? info.id : 0;

@@ -215,7 +215,7 @@ int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const 
     else if (!nl_sim_attribution_is_allowed(w, address, size))
         report_forbidden_access(w, address, size, kind, pc);
     if (w->job->check->every && !is_outside && !(kind & NL_SIM_ACCESS_UNTOLD))
-        nl_sim_racereport_access(w, address, size, kind, pc);
+        nl_sim_racereport_check_access(w, address, size, kind, pc);
     return 0;
 }
 
@@ -238,9 +238,9 @@ void nl_sim_check_copy(void *to, const void *from, unsigned long long size, cons
     if (w->job->check->every) {
         unsigned reads = NL_SIM_ACCESS_RANGE, writes = NL_SIM_ACCESS_RANGE | NL_SIM_ACCESS_WRITE;
         if (!from_ours || !nl_sim_asynccopy_forbids_access(w, source, size, reads, pc))
-            nl_sim_racereport_access(w, source, size, reads, pc);
+            nl_sim_racereport_check_access(w, source, size, reads, pc);
         if (!to_ours || !nl_sim_asynccopy_forbids_access(w, target, size, writes, pc))
-            nl_sim_racereport_access(w, target, size, writes, pc);
+            nl_sim_racereport_check_access(w, target, size, writes, pc);
     }
     if (to_ours)
         nl_sim_shadow_copy(target, source, size);

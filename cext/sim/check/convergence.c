@@ -25,7 +25,7 @@ typedef struct ranges {
     char text[160];
 } ranges;
 
-static void add_range(ranges *r, unsigned first, unsigned last) {
+static void append_range(ranges *r, unsigned first, unsigned last) {
     size_t left = sizeof r->text - r->length;
     int more;
     if (r->count++ > MAX_RANGES)
@@ -56,7 +56,7 @@ static int should_report_missing(nl_sim_worker *w, nl_sim_site site) {
     return !nl_sim_findings_contain(all, NL_CHECK_SYNC, NULL, site, 0, w->next);
 }
 
-static void add_thread(nl_sim_worker *w, nl_sim_finding *f, unsigned thread, nl_sim_site site) {
+static void append_thread(nl_sim_worker *w, nl_sim_finding *f, unsigned thread, nl_sim_site site) {
     f->kind = NL_CHECK_SYNC;
     f->site = site;
     f->block = w->index;
@@ -76,7 +76,7 @@ void nl_sim_convergence_check_barrier(nl_sim_worker *w) {
         while (i < w->threads && !(w->warp[i / NL_SIM_LANES].live >> i % NL_SIM_LANES & 1))
             i++;
         if (i > first)
-            add_range(&ended, first, i - 1);
+            append_range(&ended, first, i - 1);
         if (i < w->threads && some == w->threads)
             some = i;
     }
@@ -84,7 +84,7 @@ void nl_sim_convergence_check_barrier(nl_sim_worker *w) {
     snprintf(f.text, sizeof f.text, "waits in %s, where thread%s %s never came: ended before it",
              nl_sim_report_operation(w, NL_SIM_WAIT_BLOCK + (unsigned)w->barrier.op, 0),
              w->threads - w->live > 1 ? "s" : "", ended.text);
-    add_thread(w, &f, some, w->barrier.site);
+    append_thread(w, &f, some, w->barrier.site);
 }
 
 /* Returns whether a lane of `set` reads from a lane of `absent`. */
@@ -104,12 +104,12 @@ static int has_lane_worked(const nl_sim_thread *lanes, uint32_t set) {
     return 0;
 }
 
-static void add_lanes(ranges *r, unsigned first, uint32_t set) {
+static void append_lanes(ranges *r, unsigned first, uint32_t set) {
     while (set) {
         unsigned from = (unsigned)__builtin_ctz(set), to = from;
         while (to < NL_SIM_LANES - 1 && set >> (to + 1) & 1)
             to++;
-        add_range(r, first + from, first + to);
+        append_range(r, first + from, first + to);
         set = to == NL_SIM_LANES - 1 ? 0 : set & (UINT32_MAX << (to + 1));
     }
 }
@@ -133,7 +133,7 @@ void nl_sim_convergence_check_warp(nl_sim_worker *w, unsigned warp, const nl_sim
     unsigned lane = (unsigned)__builtin_ctz(group->arrived);
     if (!should_report_missing(w, lanes[lane].site))
         return;
-    add_lanes(&who, ended ? first : 0, ended ? ended : never);
+    append_lanes(&who, ended ? first : 0, ended ? ended : never);
     if (ended)
         snprintf(f.text, sizeof f.text,
                  "calls %s with mask 0x%08x, which includes thread%s %s: ended without calling it",
@@ -145,5 +145,5 @@ void nl_sim_convergence_check_warp(nl_sim_worker *w, unsigned warp, const nl_sim
                  "and reads a value of these lanes",
                  nl_sim_report_operation(w, lanes[lane].wait, lanes[lane].argument), group->mask,
                  who.text);
-    add_thread(w, &f, first + lane, lanes[lane].site);
+    append_thread(w, &f, first + lane, lanes[lane].site);
 }

@@ -398,7 +398,8 @@ static int record_access_in_cell(nl_sim_epochs *e, nl_sim_visit *v, cell *c, uin
     return 0;
 }
 
-int nl_sim_epochs_access(nl_sim_epochs *e, nl_sim_visit *v, nl_sim_epochs_conflict *conflict) {
+int nl_sim_epochs_record_access(nl_sim_epochs *e, nl_sim_visit *v,
+                                nl_sim_epochs_conflict *conflict) {
     for (uintptr_t at = v->address, end = at + v->size; at < end;) {
         uintptr_t next = at / GRANULE * GRANULE + GRANULE;
         cell *c = find_cell(e, at);

@@ -22,8 +22,8 @@ nl_sim_epochs *nl_sim_epochs_open(uint64_t blocks);
 void nl_sim_epochs_close(nl_sim_epochs *epochs);
 /* Reports stored accesses that conflict with the access, and stores the access. Returns -1 if
  * memory runs out. */
-int nl_sim_epochs_access(nl_sim_epochs *epochs, nl_sim_visit *visit,
-                         nl_sim_epochs_conflict *conflict);
+int nl_sim_epochs_record_access(nl_sim_epochs *epochs, nl_sim_visit *visit,
+                                nl_sim_epochs_conflict *conflict);
 /* For an atomic or volatile access, returns whether another thread has made an unordered atomic or
  * volatile access to these bytes, and one of the two accesses writes. The order of such accesses
  * depends on the schedule. */

@@ -125,7 +125,7 @@ static void set_location(nl_fault_side *side, const place *p) {
     nl_fault_set_header_location(side, p->header.file, p->header.line);
 }
 
-static void add_text(nl_text *t, const nl_sim_finding *f, const place *other) {
+static void append_text(nl_text *t, const nl_sim_finding *f, const place *other) {
     const char *mark = strstr(f->text, "%o");
     if (mark) {
         nl_text_append(t, "%.*s", (int)(mark - f->text), f->text);
@@ -160,5 +160,5 @@ void nl_sim_findings_report(nl_sim_findings *f, const char *kernel, const nl_sim
     fault->others = f->total - 1;
     fault->places = f->count;
     nl_text t = nl_text_over_buffer(fault->what, sizeof fault->what);
-    add_text(&t, first, &other);
+    append_text(&t, first, &other);
 }

@@ -27,8 +27,9 @@ static inline int nl_sim_flag_is_of_thread(nl_sim_flag_thread t, uint64_t block,
 
 /* Must be called for each atomic or volatile access of `me`. `seen` is the writer of the flag that
  * the thread has read last. */
-static inline void nl_sim_flags_access(nl_sim_flags *flags, nl_sim_flag_thread *seen,
-                                       nl_sim_flag_thread me, uintptr_t address, int writes) {
+static inline void nl_sim_flags_record_access(nl_sim_flags *flags, nl_sim_flag_thread *seen,
+                                              nl_sim_flag_thread me, uintptr_t address,
+                                              int writes) {
     unsigned at = (unsigned)(address / 4 % NL_SIM_FLAGS);
     nl_sim_flag_thread *writer = &flags->writer[at];
     if (flags->address[at] == address && writer->exists &&

@@ -152,7 +152,7 @@ static void acquire_observed(nl_sim_happensbefore *o, unsigned thread,
     }
 }
 
-void nl_sim_happensbefore_barrier(nl_sim_happensbefore *o) {
+void nl_sim_happensbefore_order_block(nl_sim_happensbefore *o) {
     for (unsigned i = 0; i < o->threads && o->observers; i++)
         acquire_observed(o, i, NL_SIM_ORDER_WIDE);
     o->observers = 0;
@@ -210,7 +210,7 @@ static void share_acquired(nl_sim_happensbefore *o, unsigned first, uint32_t lan
     nl_sim_vectorclock_release(&joined);
 }
 
-void nl_sim_happensbefore_warp(nl_sim_happensbefore *o, unsigned warp, uint32_t lanes) {
+void nl_sim_happensbefore_order_warp(nl_sim_happensbefore *o, unsigned warp, uint32_t lanes) {
     uint32_t joined[NL_SIM_ORDER_LANES] = {0};
     unsigned first = warp * NL_SIM_ORDER_LANES;
     FOR_LANES(lane, o->observers ? lanes : 0) {
@@ -222,7 +222,8 @@ void nl_sim_happensbefore_warp(nl_sim_happensbefore *o, unsigned warp, uint32_t 
             joined[i] = larger_time(joined[i], row[i]);
     }
     FOR_LANES(lane, lanes) {
-        joined[lane] = larger_time(joined[lane], nl_sim_happensbefore_now(o, first + lane));
+        joined[lane] =
+            larger_time(joined[lane], nl_sim_happensbefore_current_time(o, first + lane));
     }
     o->time++;
     FOR_LANES(lane, lanes) {
@@ -253,7 +254,7 @@ static void share_tile_fences(nl_sim_happensbefore *o, nl_sim_happensbefore_scop
     nl_sim_vectorclock_release(&fenced);
 }
 
-void nl_sim_happensbefore_tile(nl_sim_happensbefore *o, unsigned first, unsigned count) {
+void nl_sim_happensbefore_order_tile(nl_sim_happensbefore *o, unsigned first, unsigned count) {
     nl_sim_vectorclock *clock = NULL;
     unsigned end = first + count;
     for (unsigned i = first; i < end && o->observers; i++)
@@ -261,7 +262,7 @@ void nl_sim_happensbefore_tile(nl_sim_happensbefore *o, unsigned first, unsigned
     join_clocks(o, &clock, first, end);
     for (unsigned i = first; i < end; i++)
         raise_clock_entry(o, &clock, nl_sim_vectorclock_thread_key(o->block, i),
-                          nl_sim_happensbefore_now(o, i));
+                          nl_sim_happensbefore_current_time(o, i));
     o->time++;
     for (unsigned i = first; i < end; i++) {
         o->acquired += !o->thread_clock[i];
@@ -282,14 +283,14 @@ static void take_snapshot(nl_sim_happensbefore *o, unsigned thread, nl_sim_fence
     unsigned warp = thread / NL_SIM_ORDER_LANES, lane = thread % NL_SIM_ORDER_LANES;
     f->barrier = o->barrier;
     memcpy(f->row, o->row[warp][lane], sizeof f->row);
-    f->row[lane] = nl_sim_happensbefore_now(o, thread);
+    f->row[lane] = nl_sim_happensbefore_current_time(o, thread);
     f->of_block = nl_sim_vectorclock_retain(o->clock);
     f->of_thread = nl_sim_vectorclock_retain(o->thread_clock[thread]);
     o->thread_time[thread] = ++o->time;
 }
 
-void nl_sim_happensbefore_fence(nl_sim_happensbefore *o, unsigned thread,
-                                nl_sim_happensbefore_scope scope) {
+void nl_sim_happensbefore_make_fence(nl_sim_happensbefore *o, unsigned thread,
+                                     nl_sim_happensbefore_scope scope) {
     nl_sim_fenced *f = &o->fenced[scope][thread];
     acquire_observed(o, thread, scope);
     forget_fence(f);
@@ -344,20 +345,20 @@ static nl_sim_handed *find_or_add_release(nl_sim_happensbefore *o, nl_sim_happen
     return p;
 }
 
-nl_sim_handed *nl_sim_happensbefore_find(const nl_sim_happensbefore_handover *h,
-                                         uintptr_t address) {
+nl_sim_handed *nl_sim_happensbefore_find_released(const nl_sim_happensbefore_handover *h,
+                                                  uintptr_t address) {
     nl_sim_handed *p = h->count ? find_slot(h, address) : NULL;
     return p && p->address ? p : NULL;
 }
 
-void nl_sim_happensbefore_drop(nl_sim_handed *p) {
+void nl_sim_happensbefore_drop_released(nl_sim_handed *p) {
     nl_sim_vectorclock_release(&p->clock);
     nl_sim_vectorclock_release(&p->of_block);
 }
 
 void nl_sim_happensbefore_clear_handover(nl_sim_happensbefore_handover *h) {
     for (size_t i = 0; i < h->capacity; i++)
-        nl_sim_happensbefore_drop(&h->table[i]);
+        nl_sim_happensbefore_drop_released(&h->table[i]);
     nl_mem_free(h->table);
     *h = (nl_sim_happensbefore_handover){.count = 0};
 }
@@ -386,7 +387,7 @@ void nl_sim_happensbefore_acquire(nl_sim_happensbefore *o, unsigned thread,
 void nl_sim_happensbefore_observe_release(nl_sim_happensbefore *o, unsigned thread,
                                           const nl_sim_happensbefore_handover *h,
                                           uintptr_t address) {
-    const nl_sim_handed *p = nl_sim_happensbefore_find(h, address);
+    const nl_sim_handed *p = nl_sim_happensbefore_find_released(h, address);
     if (!p)
         return;
     nl_sim_happensbefore_scope scope =
@@ -432,7 +433,7 @@ static void release_narrow_fence(nl_sim_happensbefore *o, unsigned thread, nl_si
         p->block = o->block;
     add_fence_snapshot(o, NL_SIM_ORDER_NARROW, thread, to);
     raise_clock_entry(o, to, nl_sim_vectorclock_reads_key(o->block, thread),
-                      nl_sim_happensbefore_now(o, thread));
+                      nl_sim_happensbefore_current_time(o, thread));
 }
 
 void nl_sim_happensbefore_release(nl_sim_happensbefore *o, unsigned thread,
@@ -453,5 +454,5 @@ void nl_sim_happensbefore_release(nl_sim_happensbefore *o, unsigned thread,
     if (o->released)
         raise_clock_entry(o, &p->clock, nl_sim_vectorclock_block_key(o->block), o->released);
     raise_clock_entry(o, &p->clock, nl_sim_vectorclock_reads_key(o->block, thread),
-                      nl_sim_happensbefore_now(o, thread));
+                      nl_sim_happensbefore_current_time(o, thread));
 }

@@ -81,13 +81,13 @@ typedef struct nl_sim_happensbefore_handover {
 void nl_sim_happensbefore_begin(nl_sim_happensbefore *order, uint32_t block, unsigned threads,
                                 int *starved);
 void nl_sim_happensbefore_end(nl_sim_happensbefore *order);
-void nl_sim_happensbefore_barrier(nl_sim_happensbefore *order);
-void nl_sim_happensbefore_warp(nl_sim_happensbefore *order, unsigned warp, uint32_t lanes);
+void nl_sim_happensbefore_order_block(nl_sim_happensbefore *order);
+void nl_sim_happensbefore_order_warp(nl_sim_happensbefore *order, unsigned warp, uint32_t lanes);
 /* Must be called when the threads `first` to `first` + `count` - 1, which are complete warps, have
  * synchronized. */
-void nl_sim_happensbefore_tile(nl_sim_happensbefore *order, unsigned first, unsigned count);
-void nl_sim_happensbefore_fence(nl_sim_happensbefore *order, unsigned thread,
-                                nl_sim_happensbefore_scope scope);
+void nl_sim_happensbefore_order_tile(nl_sim_happensbefore *order, unsigned first, unsigned count);
+void nl_sim_happensbefore_make_fence(nl_sim_happensbefore *order, unsigned thread,
+                                     nl_sim_happensbefore_scope scope);
 /* Returns whether the thread has made a fence since its last write. */
 static inline int nl_sim_happensbefore_is_fenced(const nl_sim_happensbefore *order,
                                                  unsigned thread) {
@@ -110,9 +110,9 @@ void nl_sim_happensbefore_release(nl_sim_happensbefore *order, unsigned thread,
 void nl_sim_happensbefore_release_all(nl_sim_happensbefore *order, unsigned thread,
                                       nl_sim_happensbefore_handover *handover, uintptr_t address);
 /* Returns the clock that was released at the address, or NULL if no clock was released. */
-nl_sim_handed *nl_sim_happensbefore_find(const nl_sim_happensbefore_handover *handover,
-                                         uintptr_t address);
-void nl_sim_happensbefore_drop(nl_sim_handed *handed);
+nl_sim_handed *nl_sim_happensbefore_find_released(const nl_sim_happensbefore_handover *handover,
+                                                  uintptr_t address);
+void nl_sim_happensbefore_drop_released(nl_sim_handed *handed);
 /* Release to a barrier that stores the clock, and acquire from such a barrier. All accesses that
  * happened before the current time are released, without a fence. */
 void nl_sim_happensbefore_acquire_from(nl_sim_happensbefore *order, unsigned thread,
@@ -125,8 +125,8 @@ void nl_sim_happensbefore_reset_clock(nl_sim_happensbefore *order, unsigned thre
                                       nl_sim_vectorclock *clock);
 void nl_sim_happensbefore_clear_handover(nl_sim_happensbefore_handover *handover);
 
-static inline uint32_t nl_sim_happensbefore_now(const nl_sim_happensbefore *order,
-                                                unsigned thread) {
+static inline uint32_t nl_sim_happensbefore_current_time(const nl_sim_happensbefore *order,
+                                                         unsigned thread) {
     uint32_t own = order->thread_time[thread];
     return own > order->barrier ? own : order->barrier;
 }
@@ -135,9 +135,9 @@ static inline uint32_t nl_sim_happensbefore_now(const nl_sim_happensbefore *orde
  * current access of `thread`. `read` is set if the earlier access was not a write. */
 int nl_sim_happensbefore_is_ordered(const nl_sim_happensbefore *order, unsigned thread,
                                     uint32_t block, unsigned other, uint32_t time, int read);
-static inline int nl_sim_happensbefore_before(const nl_sim_happensbefore *order, unsigned thread,
-                                              uint32_t block, unsigned other, uint32_t time,
-                                              int read) {
+static inline int nl_sim_happensbefore_happens_before(const nl_sim_happensbefore *order,
+                                                      unsigned thread, uint32_t block,
+                                                      unsigned other, uint32_t time, int read) {
     if (block == order->block) {
         if (time < order->barrier || other == thread)
             return 1;

@@ -26,12 +26,12 @@ static void enter_image(nl_sim_worker *w) {
     w->image_low = check->image->low;
     w->image_high = check->image->high;
     w->race = check->race;
-    nl_sim_shuffle_enter(w);
+    nl_sim_shuffle_clear_state(w);
     if (nl_sim_arena_open(w) < 0)
         nl_sim_fault_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory for shared memory");
     w->profile = NULL;
     if (check->profile)
-        nl_sim_profile_enter(w);
+        nl_sim_profile_begin_worker(w);
     w->reals = nl_sim_reals_are_trapped(w->job);
     if (w->reals)
         w->modes = nl_sim_reals_enter();
@@ -41,7 +41,7 @@ static void leave_image(nl_sim_worker *w) {
     if (w->reals)
         nl_sim_reals_leave(w->modes);
     if (w->profile)
-        nl_sim_profile_leave(w);
+        nl_sim_profile_end_worker(w);
 }
 
 static int record_block_begin(nl_sim_worker *w) {
@@ -70,19 +70,19 @@ static void record_block_end(nl_sim_worker *w) {
 static void record_thread_end(nl_sim_worker *w, unsigned thread) {
     nl_sim_shuffle_forget_value(w, thread);
     if (w->race && w->cluster)
-        nl_sim_race_arrive(w, thread,
-                           (uintptr_t)w->cluster + nl_sim_cluster_next_parity(w, thread));
+        nl_sim_race_arrive_at_barrier(
+            w, thread, (uintptr_t)w->cluster + nl_sim_cluster_next_parity(w, thread));
     if (w->race)
         nl_sim_race_end_thread(w, thread);
 }
 
 static void order_all_threads(nl_sim_worker *w) {
     if (w->race)
-        nl_sim_race_barrier(w);
+        nl_sim_race_order_block(w);
 }
 
 static void cross_grid_barrier(nl_sim_worker *w) {
-    nl_sim_profile_barrier(w, 0);
+    nl_sim_profile_count_barrier(w, 0);
     order_all_threads(w);
 }
 
@@ -92,7 +92,7 @@ static void cross_block_barrier(nl_sim_worker *w) {
         w->thread[i].worked = 1;
         nl_sim_shuffle_forget_value(w, i);
     }
-    nl_sim_profile_barrier(w, 1);
+    nl_sim_profile_count_barrier(w, 1);
     order_all_threads(w);
 }
 
@@ -102,23 +102,23 @@ static void order_tile(nl_sim_worker *w, unsigned first, unsigned count) {
     for (unsigned i = first / NL_SIM_LANES; i < (first + count) / NL_SIM_LANES; i++)
         nl_sim_profile_count_exchange(w, i, w->warp[i].live);
     if (w->race)
-        nl_sim_race_tile(w, first, count);
+        nl_sim_race_order_tile(w, first, count);
 }
 
 static void order_all_blocks(nl_sim_job *job) {
     if (job->check->race)
-        nl_sim_race_cross_grid(job->check->race);
+        nl_sim_race_order_grid(job->check->race);
 }
 
 static void record_cluster_arrival(nl_sim_worker *w, unsigned thread, unsigned parity) {
     if (w->race)
-        nl_sim_race_arrive(w, thread, (uintptr_t)w->cluster + parity);
+        nl_sim_race_arrive_at_barrier(w, thread, (uintptr_t)w->cluster + parity);
 }
 
 static void record_cluster_wait(nl_sim_worker *w, unsigned thread, unsigned parity) {
     w->thread[thread].worked = 1;
     if (w->race)
-        nl_sim_race_wait(w, thread, (uintptr_t)w->cluster + parity);
+        nl_sim_race_end_wait(w, thread, (uintptr_t)w->cluster + parity);
 }
 
 static void check_exchange(nl_sim_worker *w, unsigned warp, const nl_sim_group *group) {
@@ -126,7 +126,7 @@ static void check_exchange(nl_sim_worker *w, unsigned warp, const nl_sim_group *
     nl_sim_shuffle_mark_values(w, warp, group);
     nl_sim_profile_count_exchange(w, warp, group->arrived);
     if (w->race)
-        nl_sim_race_warp(w, warp, group->arrived);
+        nl_sim_race_order_warp(w, warp, group->arrived);
 }
 
 static void note_active_mask(nl_sim_worker *w) {
@@ -196,14 +196,14 @@ check_access(nl_sim_worker *w, void *at, unsigned long long size, unsigned kind,
         return 0; /* without memory to count */
     int comes_again = nl_sim_check_access(at, size, kind, pc);
     if (w->doubts && !comes_again)
-        nl_sim_shuffle_access(w, (uintptr_t)at, size, kind);
+        nl_sim_shuffle_check_store(w, (uintptr_t)at, size, kind);
     return comes_again;
 }
 
 static int check_memory_access(void *at, unsigned long long size, unsigned kind, const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;
     if (w->profile)
-        return nl_sim_profile_access(w, (uintptr_t)at, size, kind, pc);
+        return nl_sim_profile_count_access(w, (uintptr_t)at, size, kind, pc);
     return check_access(w, at, size, kind, pc);
 }
 
@@ -213,7 +213,7 @@ static void check_copy(void *to, const void *from, unsigned long long size, cons
         nl_sim_check_copy(to, from, size, pc);
         return;
     }
-    nl_sim_profile_copy(w, (uintptr_t)to, (uintptr_t)from, size, pc);
+    nl_sim_profile_count_copy(w, (uintptr_t)to, (uintptr_t)from, size, pc);
     memmove(to, from, size);
 }
 
@@ -228,7 +228,8 @@ static void check_async_copy_step(const nl_sim_copying *what, const void *pc) {
     if (!w->job->check->profile)
         nl_sim_asynccopy_execute_step(what, pc);
     else if (what->step == NL_SIM_COPY_BEGIN)
-        nl_sim_profile_copy(w, (uintptr_t)what->to, (uintptr_t)what->from, (size_t)what->size, pc);
+        nl_sim_profile_count_copy(w, (uintptr_t)what->to, (uintptr_t)what->from, (size_t)what->size,
+                                  pc);
 }
 
 void nl_sim_observer_install(void) {
@@ -240,14 +241,14 @@ void nl_sim_observer_install(void) {
     s->index = nl_sim_check_index;
     s->subscript = nl_sim_check_subscript;
     s->misaligned = nl_sim_check_misaligned;
-    s->fence = nl_sim_racereport_fence;
-    s->preempt = nl_sim_racereport_preempt;
+    s->fence = nl_sim_racereport_record_fence;
+    s->preempt = nl_sim_racereport_run_other_threads;
     s->arithmetic = nl_sim_arithmetic_check;
     s->name = nl_sim_named_register;
     s->unname = nl_sim_named_unregister;
     s->unset = nl_sim_check_report_unset;
     s->copying = check_async_copy_step;
     s->phase = check_phase_step;
-    s->loop = nl_sim_profile_loop;
+    s->loop = nl_sim_profile_count_loop;
     s->counting = nl_sim_profile_counting_offset();
 }

@@ -63,7 +63,8 @@ static void append_event(nl_sim_phases *p, moments *m, moment one) {
 }
 
 static moment current_event(const nl_sim_phase_use *u) {
-    return (moment){u->order->block, u->thread, nl_sim_happensbefore_now(u->order, u->thread)};
+    return (moment){u->order->block, u->thread,
+                    nl_sim_happensbefore_current_time(u->order, u->thread)};
 }
 
 /* Stores an event; the last wait of a thread also represents its earlier waits. */
@@ -80,8 +81,8 @@ static void store_event(nl_sim_phases *p, moments *m, moment one) {
 /* Returns whether all these events happen before the next access of the thread in `u`. */
 static int happen_before_next_access(const nl_sim_phase_use *u, const moments *m) {
     for (uint32_t i = 0; i < m->count; i++) {
-        if (!nl_sim_happensbefore_before(u->order, u->thread, m->all[i].block, m->all[i].thread,
-                                         m->all[i].time, 0))
+        if (!nl_sim_happensbefore_happens_before(u->order, u->thread, m->all[i].block,
+                                                 m->all[i].thread, m->all[i].time, 0))
             return 0;
     }
     return 1;
@@ -163,15 +164,15 @@ static int grow_table(nl_sim_phases *p) {
     return 0;
 }
 
-int nl_sim_phases_track_any(const nl_sim_phases *p) {
+int nl_sim_phases_is_any_tracked(const nl_sim_phases *p) {
     return p->count != 0;
 }
 
-int nl_sim_phases_track(const nl_sim_phases *p, uintptr_t address) {
+int nl_sim_phases_is_tracked(const nl_sim_phases *p, uintptr_t address) {
     return p->count && find_slot(p, address)->is_used;
 }
 
-void nl_sim_phases_forget(nl_sim_phases *p, uintptr_t address) {
+void nl_sim_phases_forget_barrier(nl_sim_phases *p, uintptr_t address) {
     if (p->count)
         dispose_barrier(find_slot(p, address));
 }
@@ -252,7 +253,7 @@ void nl_sim_phases_release(nl_sim_phases *p, const nl_sim_phase_use *u) {
         nl_sim_happensbefore_release_to(u->order, u->thread, &b->clock[b->phase % CLOCKS]);
 }
 
-void nl_sim_phases_complete(nl_sim_phases *p, const nl_sim_phase_use *u) {
+void nl_sim_phases_end_phase(nl_sim_phases *p, const nl_sim_phase_use *u) {
     barrier *b = find_or_add_barrier(p, u);
     if (!b)
         return;

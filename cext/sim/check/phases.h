@@ -53,13 +53,13 @@ void nl_sim_phases_close(nl_sim_phases *phases);
 /* Returns whether memory has run out. */
 int nl_sim_phases_lack_memory(const nl_sim_phases *phases);
 /* Return whether any barrier is tracked, and whether a barrier at this address is tracked. */
-int nl_sim_phases_track_any(const nl_sim_phases *phases);
-int nl_sim_phases_track(const nl_sim_phases *phases, uintptr_t address);
+int nl_sim_phases_is_any_tracked(const nl_sim_phases *phases);
+int nl_sim_phases_is_tracked(const nl_sim_phases *phases, uintptr_t address);
 /* Returns whether the order of the barriers depends on the schedule. Resets this state. */
 int nl_sim_phases_pop_dependence(nl_sim_phases *phases);
 
 void nl_sim_phases_make_barrier(nl_sim_phases *phases, const nl_sim_phase_use *use);
-void nl_sim_phases_forget(nl_sim_phases *phases, uintptr_t barrier);
+void nl_sim_phases_forget_barrier(nl_sim_phases *phases, uintptr_t barrier);
 void nl_sim_phases_arrive(nl_sim_phases *phases, const nl_sim_phase_use *use);
 /* A barrier's completion function runs in one thread. After `acquire`, the accesses that the
  * phase's threads made before their arrival happen before the accesses of the completion function.
@@ -67,7 +67,7 @@ void nl_sim_phases_arrive(nl_sim_phases *phases, const nl_sim_phase_use *use);
 void nl_sim_phases_acquire(nl_sim_phases *phases, const nl_sim_phase_use *use);
 void nl_sim_phases_release(nl_sim_phases *phases, const nl_sim_phase_use *use);
 /* Ends the current phase. */
-void nl_sim_phases_complete(nl_sim_phases *phases, const nl_sim_phase_use *use);
+void nl_sim_phases_end_phase(nl_sim_phases *phases, const nl_sim_phase_use *use);
 /* Tests whether a phase has ended. The phase is that of a token, whose lower bits are `value`, or,
  * with by_parity, the latest phase of the parity `value`. Returns the result for the thread, which
  * is 0 before the phase has ended. `questions` is NULL if the order in other schedules does not

@@ -30,7 +30,8 @@ int nl_sim_phasestep_execute(const nl_sim_phase *what, const void *pc) {
     switch (what->step) {
     case NL_SIM_PHASE_INIT:
         nl_sim_race_forget_barrier(w, barrier.address);
-        nl_sim_racereport_access(w, barrier.address, sizeof(uint64_t), NL_SIM_ACCESS_WRITE, pc);
+        nl_sim_racereport_check_access(w, barrier.address, sizeof(uint64_t), NL_SIM_ACCESS_WRITE,
+                                       pc);
         nl_sim_race_make_barrier(w, &barrier);
         break;
     case NL_SIM_PHASE_NUMBER:
@@ -38,7 +39,8 @@ int nl_sim_phasestep_execute(const nl_sim_phase *what, const void *pc) {
         break;
     case NL_SIM_PHASE_FORGET:
         nl_sim_race_forget_barrier(w, barrier.address);
-        nl_sim_racereport_access(w, barrier.address, sizeof(uint64_t), NL_SIM_ACCESS_WRITE, pc);
+        nl_sim_racereport_check_access(w, barrier.address, sizeof(uint64_t), NL_SIM_ACCESS_WRITE,
+                                       pc);
         break;
     case NL_SIM_PHASE_ARRIVE:
         nl_sim_race_arrive_in_phase(w, &barrier);

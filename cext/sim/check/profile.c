@@ -206,7 +206,7 @@ void nl_sim_profile_end(nl_sim_job *job, CUresult status) {
 
 /* Workers */
 
-void nl_sim_profile_enter(nl_sim_worker *w) {
+void nl_sim_profile_begin_worker(nl_sim_worker *w) {
     struct nl_sim_profile_part *part = nl_mem_zalloc(sizeof *part, NULL);
     nl_sim_traffic *traffic = w->job->check->profile->traffic;
     if (part && !(part->requests = nl_sim_requests_create(w, traffic))) {
@@ -291,7 +291,7 @@ static void add_waits(struct nl_sim_profile *p, const barrier_line *barrier) {
     add_site(p, &site);
 }
 
-void nl_sim_profile_leave(nl_sim_worker *w) {
+void nl_sim_profile_end_worker(nl_sim_worker *w) {
     struct nl_sim_profile *p = w->job->check->profile;
     struct nl_sim_profile_part *part = w->profile;
     w->profile = NULL;
@@ -340,7 +340,7 @@ static void count_waits(nl_sim_worker *w) {
     part->barriers[i].waits += waits;
 }
 
-void nl_sim_profile_barrier(nl_sim_worker *w, int is_barrier) {
+void nl_sim_profile_count_barrier(nl_sim_worker *w, int is_barrier) {
     if (!w->profile)
         return;
     if (is_barrier)
@@ -385,7 +385,7 @@ static int count_access(nl_sim_worker *w, uintptr_t address, size_t size, unsign
 
 /* Returns the size of the largest GPU access that is possible at the address, at most `size`
  * bytes. */
-static size_t largest_access(uintptr_t address, size_t size) {
+static size_t max_access_size(uintptr_t address, size_t size) {
     size_t piece = MAX_ACCESS;
     while (piece > 1 && (address % piece || piece > size))
         piece /= 2;
@@ -395,7 +395,7 @@ static size_t largest_access(uintptr_t address, size_t size) {
 static void count_range_accesses(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                                  const void *pc, nl_sim_request_space space) {
     for (unsigned i = 0; size && i < PIECES; i++) {
-        size_t piece = largest_access(address, size);
+        size_t piece = max_access_size(address, size);
         while (count_access(w, address, piece, kind, pc, space))
             nl_sim_scheduler_preempt(w);
         address += piece;
@@ -431,8 +431,8 @@ static __attribute__((noinline)) int access_in_general(nl_sim_worker *w, uintptr
     return 0;
 }
 
-int nl_sim_profile_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                          const void *pc) {
+int nl_sim_profile_count_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                                const void *pc) {
     struct nl_sim_profile_part *part = w->profile;
     int is_plain = (kind & ~(unsigned)NL_SIM_ACCESS_WRITE) == 0 && !part->updates;
     nl_sim_request_space space = NL_SIM_REQUEST_SHARED;
@@ -448,8 +448,8 @@ int nl_sim_profile_access(nl_sim_worker *w, uintptr_t address, size_t size, unsi
 
 /* Counts the copy of a struct. Copies of local variables are not counted, because a GPU keeps them
  * in registers. */
-void nl_sim_profile_copy(nl_sim_worker *w, uintptr_t to, uintptr_t from, size_t size,
-                         const void *pc) {
+void nl_sim_profile_count_copy(nl_sim_worker *w, uintptr_t to, uintptr_t from, size_t size,
+                               const void *pc) {
     nl_sim_request_space space;
     if (!w->profile)
         return;
@@ -459,7 +459,7 @@ void nl_sim_profile_copy(nl_sim_worker *w, uintptr_t to, uintptr_t from, size_t 
         count_range_accesses(w, to, size, NL_SIM_ACCESS_WRITE, pc, space);
 }
 
-void nl_sim_profile_loop(unsigned number, const void *pc) {
+void nl_sim_profile_count_loop(unsigned number, const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;
     if (!w->profile)
         return;

@@ -25,13 +25,13 @@ int nl_sim_profile_begin(nl_sim_job *job);
 void nl_sim_profile_end(nl_sim_job *job, CUresult status);
 
 /* Hooks that the observer calls (sim/check/observer.c) for launches with job->check->profile. */
-void nl_sim_profile_enter(nl_sim_worker *worker);
-void nl_sim_profile_leave(nl_sim_worker *worker);
+void nl_sim_profile_begin_worker(nl_sim_worker *worker);
+void nl_sim_profile_end_worker(nl_sim_worker *worker);
 void nl_sim_profile_begin_block(nl_sim_worker *worker);
 void nl_sim_profile_end_block(nl_sim_worker *worker);
 /* Call this hook when all threads of the block have synchronized; is_barrier is set if they did so
  * at the block's barrier. */
-void nl_sim_profile_barrier(nl_sim_worker *worker, int is_barrier);
+void nl_sim_profile_count_barrier(nl_sim_worker *worker, int is_barrier);
 /* Call this hook when these lanes of a warp have synchronized. */
 void nl_sim_profile_count_exchange(nl_sim_worker *worker, unsigned warp, uint32_t lanes);
 
@@ -44,12 +44,12 @@ long nl_sim_profile_counting_offset(void);
 /* Called by instrumented images for each access, if worker->profile is set. Returns 1 if other
  * lanes must run first; the caller then repeats the access. Images count expected accesses
  * themselves (nl_sim_counting). */
-int nl_sim_profile_access(nl_sim_worker *worker, uintptr_t address, size_t size, unsigned kind,
-                          const void *pc);
+int nl_sim_profile_count_access(nl_sim_worker *worker, uintptr_t address, size_t size,
+                                unsigned kind, const void *pc);
 /* Records that the running thread begins the next iteration of loop `number` or, if pc is NULL, has
  * left the loop. */
-void nl_sim_profile_loop(unsigned number, const void *pc);
-void nl_sim_profile_copy(nl_sim_worker *worker, uintptr_t to, uintptr_t from, size_t size,
-                         const void *pc);
+void nl_sim_profile_count_loop(unsigned number, const void *pc);
+void nl_sim_profile_count_copy(nl_sim_worker *worker, uintptr_t to, uintptr_t from, size_t size,
+                               const void *pc);
 
 #endif

@@ -8,9 +8,8 @@
  *
  * Some pairs of accesses look like conflicts but are none:
  *
- * - Several threads write the same value (a flag that many threads set). The value can be compared
- *   only after the write, so it is compared at the next event; until then the conflict is stored in
- *   the block's `write`.
+ * - Several threads write the same value (a flag that many threads set). The values are compared at
+ *   the next event after the write; until then the conflict is stored in the block's `write`.
  * - A plain read whose value is only used for an atomicCAS on the same address, or makes the
  *   atomicCAS unnecessary, as in the usual atomicMax for floats. The conflict is not reported
  *   immediately: it is stored in the block's `reads` until the thread makes the atomicCAS or
@@ -330,7 +329,7 @@ static void drop_pending_read(nl_sim_race *race, nl_sim_race_block *b, unsigned 
  * has not read another element since, as it would in a loop over elements. */
 static void store_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned thread,
                          const latest *read, int32_t pc) {
-    if (read->time != nl_sim_happensbefore_now(&b->order, thread))
+    if (read->time != nl_sim_happensbefore_current_time(&b->order, thread))
         return;
     for (unsigned i = 1; i <= LATEST; i++) {
         const latest *l = &b->latest[thread][(uint8_t)(b->latest_next[thread] - i) % LATEST];
@@ -390,7 +389,7 @@ static void add_conflict(visit *v, mark m, uintptr_t address) {
                               .lock = holds_lock(b, v->thread, address / GRANULE * GRANULE),
                               .flag = has_read_flag(b, v->thread, m),
                               .narrow_fences = v->race->has_narrow_fences,
-                              .has_phases = nl_sim_phases_track_any(v->race->phases),
+                              .has_phases = nl_sim_phases_is_any_tracked(v->race->phases),
                               .earlier = make_side(v->race, m),
                               .later = make_side(v->race, v->mark)};
     if (v->is_reported)
@@ -441,7 +440,7 @@ static void add_exact_conflict(visit *v, mark m, uintptr_t address) {
                               .lock = holds_lock(v->b, v->thread, address / GRANULE * GRANULE),
                               .flag = has_read_flag(v->b, v->thread, m),
                               .narrow_fences = v->race->has_narrow_fences,
-                              .has_phases = nl_sim_phases_track_any(v->race->phases),
+                              .has_phases = nl_sim_phases_is_any_tracked(v->race->phases),
                               .earlier = make_side(v->race, m),
                               .later = make_side(v->race, v->mark)};
     if (v->is_reported)
@@ -545,17 +544,17 @@ static void record_access_in_cells(visit *v) {
 /* Removes the clocks that an ended block has stored for its shared memory. */
 static void drop_clocks_of_ended_block(const visit *v) {
     nl_sim_handed *handed =
-        v->shared ? nl_sim_happensbefore_find(&v->race->handover, v->address) : NULL;
+        v->shared ? nl_sim_happensbefore_find_released(&v->race->handover, v->address) : NULL;
     if (handed && nl_sim_visit_is_earlier_block(v, handed->maker))
-        nl_sim_happensbefore_drop(handed);
+        nl_sim_happensbefore_drop_released(handed);
 }
 
-void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, size_t size,
-                        unsigned kind, const void *pc, int shared) {
+void nl_sim_race_check_access(nl_sim_worker *w, unsigned thread, uintptr_t address, size_t size,
+                              unsigned kind, const void *pc, int shared) {
     nl_sim_race *race = w->race;
     nl_sim_race_block *b = w->race_block;
     int strong = (kind & (NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_VOLATILE)) != 0;
-    int is_phase = (kind & NL_SIM_ACCESS_ATOMIC) && nl_sim_phases_track(race->phases, address);
+    int is_phase = (kind & NL_SIM_ACCESS_ATOMIC) && nl_sim_phases_is_tracked(race->phases, address);
     report_pending_write(w);
     if (!is_phase)
         end_phase_test(w, thread);
@@ -564,7 +563,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
                .b = b,
                .order = &b->order,
                .mark = {.block = b->order.block,
-                        .time = nl_sim_happensbefore_now(&b->order, thread),
+                        .time = nl_sim_happensbefore_current_time(&b->order, thread),
                         .pc = (int32_t)((uintptr_t)pc - race->code),
                         .who = pack_thread_and_kind(b, thread, kind),
                         .era = race->era},
@@ -590,9 +589,9 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
             nl_sim_happensbefore_acquire(&b->order, thread, &race->handover, address);
         else if (!v.operation) /* an atomic whose result is unused acquires nothing */
             nl_sim_happensbefore_observe_release(&b->order, thread, &race->handover, address);
-        nl_sim_flags_access(&race->flags, &b->flag_of[thread],
-                            (nl_sim_flag_thread){b->order.block, thread, 1}, address,
-                            (kind & NL_SIM_ACCESS_WRITE) != 0);
+        nl_sim_flags_record_access(&race->flags, &b->flag_of[thread],
+                                   (nl_sim_flag_thread){b->order.block, thread, 1}, address,
+                                   (kind & NL_SIM_ACCESS_WRITE) != 0);
         if (kind & NL_SIM_ACCESS_COMPARE)
             drop_pending_read(race, b, thread, address / GRANULE * GRANULE);
         if (kind & (NL_SIM_ACCESS_COMPARE | NL_SIM_ACCESS_EXCHANGE)) {
@@ -602,7 +601,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
     } else if (!(kind & NL_SIM_ACCESS_WRITE)) {
         b->latest[thread][b->latest_next[thread]++ % LATEST] =
             (latest){address / GRANULE * GRANULE, (int32_t)((uintptr_t)pc - race->code),
-                     nl_sim_happensbefore_now(&b->order, thread)};
+                     nl_sim_happensbefore_current_time(&b->order, thread)};
     } else if (b->reads_on) {
         report_lost_update(w, thread, address, size);
     }
@@ -614,7 +613,7 @@ void nl_sim_race_access(nl_sim_worker *w, unsigned thread, uintptr_t address, si
         store_update(race, b, thread, own, v.mark.pc);
     }
     if (race->epochs) {
-        if (nl_sim_epochs_access(race->epochs, &v, add_exact_conflict) < 0)
+        if (nl_sim_epochs_record_access(race->epochs, &v, add_exact_conflict) < 0)
             race->starved = 1;
     } else {
         record_access_in_cells(&v);
@@ -650,8 +649,9 @@ int nl_sim_race_begin_block(nl_sim_worker *w) {
 /* Returns whether the access happens before the current access of any thread of the block. */
 static int happens_before_any_thread(const nl_sim_worker *w, mark m) {
     for (unsigned i = 0; i < w->threads; i++) {
-        if (nl_sim_happensbefore_before(&w->race_block->order, i, m.block,
-                                        nl_sim_mark_get_thread(m), m.time, !(m.who & WRITE)))
+        if (nl_sim_happensbefore_happens_before(&w->race_block->order, i, m.block,
+                                                nl_sim_mark_get_thread(m), m.time,
+                                                !(m.who & WRITE)))
             return 1;
     }
     return 0;
@@ -721,40 +721,40 @@ static void record_fence(nl_sim_worker *w) {
         nl_sim_epochs_mark_fenced(w->race->epochs, w->race_block->order.block);
 }
 
-void nl_sim_race_fence(nl_sim_worker *w, unsigned thread, nl_sim_happensbefore_scope scope) {
+void nl_sim_race_make_fence(nl_sim_worker *w, unsigned thread, nl_sim_happensbefore_scope scope) {
     report_pending_write(w);
     end_phase_test(w, thread);
     record_fence(w);
     w->race->has_narrow_fences |= scope == NL_SIM_ORDER_NARROW;
-    nl_sim_happensbefore_fence(&w->race_block->order, thread, scope);
+    nl_sim_happensbefore_make_fence(&w->race_block->order, thread, scope);
 }
 
-void nl_sim_race_barrier(nl_sim_worker *w) {
+void nl_sim_race_order_block(nl_sim_worker *w) {
     report_pending_write(w);
     report_pending_reads(w, 0, w->threads);
     for (unsigned i = 0; i < w->threads && w->race_block->questions.count; i++)
         end_phase_test(w, i);
-    nl_sim_happensbefore_barrier(&w->race_block->order);
+    nl_sim_happensbefore_order_block(&w->race_block->order);
 }
 
-void nl_sim_race_warp(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
+void nl_sim_race_order_warp(nl_sim_worker *w, unsigned warp, uint32_t lanes) {
     report_pending_write(w);
     for (uint32_t left = lanes; left && w->race_block->reads_on; left &= left - 1)
         report_pending_read(w, warp * NL_SIM_LANES + (unsigned)__builtin_ctz(left));
     for (uint32_t left = lanes; left && w->race_block->questions.count; left &= left - 1)
         end_phase_test(w, warp * NL_SIM_LANES + (unsigned)__builtin_ctz(left));
-    nl_sim_happensbefore_warp(&w->race_block->order, warp, lanes);
+    nl_sim_happensbefore_order_warp(&w->race_block->order, warp, lanes);
 }
 
-void nl_sim_race_tile(nl_sim_worker *w, unsigned first, unsigned count) {
+void nl_sim_race_order_tile(nl_sim_worker *w, unsigned first, unsigned count) {
     report_pending_write(w);
     report_pending_reads(w, first, first + count);
     for (unsigned i = first; i < first + count && w->race_block->questions.count; i++)
         end_phase_test(w, i);
-    nl_sim_happensbefore_tile(&w->race_block->order, first, count);
+    nl_sim_happensbefore_order_tile(&w->race_block->order, first, count);
 }
 
-void nl_sim_race_cross_grid(nl_sim_race *race) {
+void nl_sim_race_order_grid(nl_sim_race *race) {
     nl_sim_happensbefore_clear_handover(&race->handover);
     if (++race->era == 0) {
         forget_pages(race);
@@ -768,12 +768,12 @@ void nl_sim_race_cross_grid(nl_sim_race *race) {
 
 /* Removes the clocks that an earlier cluster has released at these addresses. */
 static void drop_release_of_other_cluster(nl_sim_worker *w, uintptr_t barrier) {
-    nl_sim_handed *handed = nl_sim_happensbefore_find(&w->race->handover, barrier);
+    nl_sim_handed *handed = nl_sim_happensbefore_find_released(&w->race->handover, barrier);
     if (handed && !nl_sim_visit_are_in_cluster(w, handed->maker, w->race_block->order.block))
-        nl_sim_happensbefore_drop(handed);
+        nl_sim_happensbefore_drop_released(handed);
 }
 
-void nl_sim_race_arrive(nl_sim_worker *w, unsigned thread, uintptr_t barrier) {
+void nl_sim_race_arrive_at_barrier(nl_sim_worker *w, unsigned thread, uintptr_t barrier) {
     report_pending_write(w);
     report_pending_read(w, thread);
     end_phase_test(w, thread);
@@ -782,7 +782,7 @@ void nl_sim_race_arrive(nl_sim_worker *w, unsigned thread, uintptr_t barrier) {
     nl_sim_happensbefore_release_all(&w->race_block->order, thread, &w->race->handover, barrier);
 }
 
-void nl_sim_race_wait(nl_sim_worker *w, unsigned thread, uintptr_t barrier) {
+void nl_sim_race_end_wait(nl_sim_worker *w, unsigned thread, uintptr_t barrier) {
     report_pending_write(w);
     end_phase_test(w, thread);
     drop_release_of_other_cluster(w, barrier);
@@ -802,7 +802,7 @@ static nl_sim_phase_use make_phase_use(nl_sim_worker *w, const nl_sim_race_phase
 }
 
 int nl_sim_race_has_barrier(const nl_sim_worker *w, uintptr_t address) {
-    return nl_sim_phases_track(w->race->phases, address);
+    return nl_sim_phases_is_tracked(w->race->phases, address);
 }
 
 void nl_sim_race_make_barrier(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
@@ -811,7 +811,7 @@ void nl_sim_race_make_barrier(nl_sim_worker *w, const nl_sim_race_phase *barrier
 }
 
 void nl_sim_race_forget_barrier(nl_sim_worker *w, uintptr_t address) {
-    nl_sim_phases_forget(w->race->phases, address);
+    nl_sim_phases_forget_barrier(w->race->phases, address);
 }
 
 static void check_dependence(nl_sim_worker *w, uintptr_t barrier) {
@@ -850,7 +850,7 @@ void nl_sim_race_end_completion(nl_sim_worker *w, const nl_sim_race_phase *barri
 
 void nl_sim_race_complete_phase(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
     nl_sim_phase_use use = make_phase_use(w, barrier);
-    nl_sim_phases_complete(w->race->phases, &use);
+    nl_sim_phases_end_phase(w->race->phases, &use);
     check_dependence(w, barrier->address);
 }
 

@@ -79,19 +79,19 @@ void nl_sim_race_note_activemask(struct nl_sim_worker *worker);
  * access is NL_SIM_ACCESS_* of sim/abi.h. `shared` is set if the address is in shared memory. */
 int nl_sim_race_begin_block(struct nl_sim_worker *worker); /* returns -1 if memory runs out */
 void nl_sim_race_end_block(struct nl_sim_worker *worker);
-void nl_sim_race_access(struct nl_sim_worker *worker, unsigned thread, uintptr_t address,
-                        size_t size, unsigned kind, const void *pc, int shared);
-void nl_sim_race_fence(struct nl_sim_worker *worker, unsigned thread,
-                       nl_sim_happensbefore_scope scope);
+void nl_sim_race_check_access(struct nl_sim_worker *worker, unsigned thread, uintptr_t address,
+                              size_t size, unsigned kind, const void *pc, int shared);
+void nl_sim_race_make_fence(struct nl_sim_worker *worker, unsigned thread,
+                            nl_sim_happensbefore_scope scope);
 /* Orders the accesses of the block; called when all live threads of the block have synchronized. */
-void nl_sim_race_barrier(struct nl_sim_worker *worker);
+void nl_sim_race_order_block(struct nl_sim_worker *worker);
 /* These lanes have synchronized. */
-void nl_sim_race_warp(struct nl_sim_worker *worker, unsigned warp, uint32_t lanes);
+void nl_sim_race_order_warp(struct nl_sim_worker *worker, unsigned warp, uint32_t lanes);
 /* Orders the accesses of `count` threads from `first` on, which are complete warps; called when
  * they have synchronized. */
-void nl_sim_race_tile(struct nl_sim_worker *worker, unsigned first, unsigned count);
+void nl_sim_race_order_tile(struct nl_sim_worker *worker, unsigned first, unsigned count);
 /* All blocks have synchronized. */
-void nl_sim_race_cross_grid(nl_sim_race *race);
+void nl_sim_race_order_grid(nl_sim_race *race);
 /* Checks a write whose value could not be compared yet; called before another block runs. */
 void nl_sim_race_finish_write(struct nl_sim_worker *worker);
 /* Deletes the stored accesses of memory that was allocated again after a free. */
@@ -100,10 +100,11 @@ void nl_sim_race_forget_range(struct nl_sim_worker *worker, uintptr_t address, s
  * happen before the block's end. Returns 0 if no such access is in [low, low + size). */
 int nl_sim_race_find_access_after_end(struct nl_sim_worker *worker, uintptr_t low, size_t size,
                                       nl_sim_race_side *late, uintptr_t *address);
-/* Call nl_sim_race_arrive when the thread arrives at a barrier that this address identifies, and
- * nl_sim_race_wait when the thread has waited at this barrier. */
-void nl_sim_race_arrive(struct nl_sim_worker *worker, unsigned thread, uintptr_t barrier);
-void nl_sim_race_wait(struct nl_sim_worker *worker, unsigned thread, uintptr_t barrier);
+/* Call nl_sim_race_arrive_at_barrier when the thread arrives at a barrier that this address
+ * identifies, and nl_sim_race_end_wait when the thread has waited at this barrier. */
+void nl_sim_race_arrive_at_barrier(struct nl_sim_worker *worker, unsigned thread,
+                                   uintptr_t barrier);
+void nl_sim_race_end_wait(struct nl_sim_worker *worker, unsigned thread, uintptr_t barrier);
 /* Uses of the barriers of phases.h by the running thread. `phase` is the number of the current
  * phase, modulo 8. */
 typedef struct nl_sim_race_phase {

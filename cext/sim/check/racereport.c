@@ -243,7 +243,7 @@ CUresult nl_sim_racereport_end(nl_sim_job *job) {
 int nl_sim_racereport_is_shared_memory(const nl_sim_worker *w, uintptr_t address) {
     return nl_sim_arena_contains(w, address) ||
            (w->cluster && address - nl_sim_shadow.low < nl_sim_shadow.span &&
-            nl_sim_cluster_owner(w, address));
+            nl_sim_cluster_find_owner(w, address));
 }
 
 /* Returns the memory space of an address. */
@@ -307,8 +307,8 @@ static void check_other_streams(nl_sim_worker *w, uintptr_t address, size_t size
     nl_sim_launch_check_report(w, &f);
 }
 
-void nl_sim_racereport_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                              const void *pc) {
+void nl_sim_racereport_check_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                                    const void *pc) {
     nl_sim_thread *t = &w->thread[w->current];
     t->pc = pc;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
@@ -322,15 +322,15 @@ void nl_sim_racereport_access(nl_sim_worker *w, uintptr_t address, size_t size, 
     if (where == GLOBAL && w->job->check->undo && (kind & NL_SIM_ACCESS_WRITE))
         nl_sim_undo_record(w->job->check->undo, address, size);
     if (where != PRIVATE)
-        nl_sim_race_access(w, w->current, address, size, kind, pc, where == SHARED);
+        nl_sim_race_check_access(w, w->current, address, size, kind, pc, where == SHARED);
 }
 
-void nl_sim_racereport_fence(int is_narrow) {
+void nl_sim_racereport_record_fence(int is_narrow) {
     nl_sim_worker *w = nl_sim_worker_current;
     if (w->race)
-        nl_sim_race_fence(w, w->current, is_narrow ? NL_SIM_ORDER_NARROW : NL_SIM_ORDER_WIDE);
+        nl_sim_race_make_fence(w, w->current, is_narrow ? NL_SIM_ORDER_NARROW : NL_SIM_ORDER_WIDE);
 }
 
-void nl_sim_racereport_preempt(void) {
+void nl_sim_racereport_run_other_threads(void) {
     nl_sim_scheduler_preempt(nl_sim_worker_current);
 }

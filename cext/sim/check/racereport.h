@@ -22,8 +22,8 @@ int nl_sim_racereport_should_preempt(struct nl_sim_worker *worker, uintptr_t add
                                      unsigned kind);
 /* Compares the access that the running thread is about to make with earlier accesses, and reports
  * a race. */
-void nl_sim_racereport_access(struct nl_sim_worker *worker, uintptr_t address, size_t size,
-                              unsigned kind, const void *pc);
+void nl_sim_racereport_check_access(struct nl_sim_worker *worker, uintptr_t address, size_t size,
+                                    unsigned kind, const void *pc);
 /* Reports an access to bytes of the asynchronous copy `copy`, made before the program has waited
  * for the copy. `copy` contains the thread that started the copy, the instruction, and whether the
  * copy writes these bytes. */
@@ -38,7 +38,7 @@ void nl_sim_racereport_end_shared(struct nl_sim_worker *worker);
  * cluster. */
 int nl_sim_racereport_is_shared_memory(const struct nl_sim_worker *worker, uintptr_t address);
 /* Entries of nl_sim_checker. */
-void nl_sim_racereport_fence(int is_narrow);
-void nl_sim_racereport_preempt(void);
+void nl_sim_racereport_record_fence(int is_narrow);
+void nl_sim_racereport_run_other_threads(void);
 
 #endif

@@ -634,7 +634,7 @@ static void begin_warp(nl_sim_requests *r, unsigned index) {
 }
 
 void nl_sim_requests_begin(nl_sim_requests *r, unsigned warps) {
-    nl_sim_reuse_begin(r->reuse);
+    nl_sim_reuse_begin_block(r->reuse);
     for (unsigned i = 0; i < warps; i++) {
         if (!r->warps[i].is_kept)
             begin_warp(r, i);

@@ -62,7 +62,7 @@ static void forget_lines(nl_sim_reuse *r) {
     }
 }
 
-void nl_sim_reuse_begin(nl_sim_reuse *r) {
+void nl_sim_reuse_begin_block(nl_sim_reuse *r) {
     forget_times(r);
     forget_lines(r);
 }
@@ -109,7 +109,7 @@ static void keep_newest_lines(nl_sim_reuse *r) {
             r->kept[count++] = *e;
     }
     qsort(r->kept, count, sizeof *r->kept, compare_times);
-    nl_sim_reuse_begin(r);
+    nl_sim_reuse_begin_block(r);
     for (unsigned i = 0; i < count; i++) {
         entry *e = find_entry(r, r->kept[i].line);
         *e = r->kept[i];

@@ -17,7 +17,7 @@ typedef struct nl_sim_reuse nl_sim_reuse;
 nl_sim_reuse *nl_sim_reuse_create(void);
 void nl_sim_reuse_destroy(nl_sim_reuse *reuse);
 /* Clears the list of loaded lines; call this function when a block begins. */
-void nl_sim_reuse_begin(nl_sim_reuse *reuse);
+void nl_sim_reuse_begin_block(nl_sim_reuse *reuse);
 /* Counts a load of sectors of one cache line; `sectors` has one bit for each sector. */
 void nl_sim_reuse_record_load(nl_sim_reuse *reuse, uintptr_t line, unsigned sectors);
 /* Returns the histogram of the sectors by reuse distance, with NL_PROFILE_REUSE entries

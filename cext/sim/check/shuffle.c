@@ -122,7 +122,7 @@ static void report_value_outside_mask(nl_sim_worker *w, unsigned thread, const d
     w->thread[thread].site = site;
 }
 
-void nl_sim_shuffle_enter(nl_sim_worker *w) {
+void nl_sim_shuffle_clear_state(nl_sim_worker *w) {
     if (w->doubts)
         memset(w->doubts, 0, sizeof *w->doubts);
 }
@@ -136,7 +136,7 @@ void nl_sim_shuffle_forget_value(nl_sim_worker *w, unsigned thread) {
     d->stored = 0;
 }
 
-void nl_sim_shuffle_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind) {
+void nl_sim_shuffle_check_store(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind) {
     doubt *d = &w->doubts->of[w->current];
     unsigned plain = kind & (NL_SIM_ACCESS_WRITE | NL_SIM_ACCESS_ATOMIC | NL_SIM_ACCESS_RANGE);
     if (d->marked != w->next + 1)

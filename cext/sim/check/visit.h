@@ -70,8 +70,9 @@ static inline int nl_sim_visit_is_earlier_block(const nl_sim_visit *v, uint32_t 
 static inline int nl_sim_visit_is_after(const nl_sim_visit *v, nl_sim_mark m) {
     if (m.era != v->mark.era || nl_sim_visit_is_earlier_block(v, m.block))
         return 1;
-    return nl_sim_happensbefore_before(v->order, v->thread, m.block, nl_sim_mark_get_thread(m),
-                                       m.time, !(m.who & NL_SIM_MARK_WRITE));
+    return nl_sim_happensbefore_happens_before(v->order, v->thread, m.block,
+                                               nl_sim_mark_get_thread(m), m.time,
+                                               !(m.who & NL_SIM_MARK_WRITE));
 }
 
 static inline int nl_sim_visit_is_same_warp(const nl_sim_visit *v, nl_sim_mark m) {

@@ -42,7 +42,7 @@ static inline void nl_sim_call_leave(const int *device) {
             return state_; \
         if (inside_ == NL_SIM_REFUSED) \
             return CUDA_ERROR_CONTEXT_IS_DESTROYED; \
-        nl_sim_lasterror_forget(); \
+        nl_sim_lasterror_clear(); \
     } while (0)
 
 /* A variant of NL_SIM_BEGIN for calls that need a context: declares `context`, the calling thread's

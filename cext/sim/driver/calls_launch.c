@@ -330,7 +330,7 @@ static nl_sim_function *find_checked_twin(nl_sim_function *f, const nl_checks *c
     if (mask && nl_sim_memory_watch(nl_sim_heap_watch) < 0) {
         nl_fault_format(&fault, "kernels cannot be checked: no address space for the shadow memory "
                                 "(a limit of the process, or of the system)");
-        nl_sim_lasterror_report(0, &fault);
+        nl_sim_lasterror_store_fault(0, &fault);
         return NULL;
     }
     *status = nl_sim_module_find_twin(f, mask, nl_sim_check_get_compiler(), &twin, log, sizeof log);
@@ -339,7 +339,7 @@ static nl_sim_function *find_checked_twin(nl_sim_function *f, const nl_checks *c
     nl_fault_format(&fault, "kernel %s cannot be %s: %s", fault.kernel,
                     mask ? "checked" : "compiled",
                     *status == CUDA_ERROR_OUT_OF_MEMORY ? "there is not enough memory" : log);
-    nl_sim_lasterror_report(0, &fault);
+    nl_sim_lasterror_store_fault(0, &fault);
     return NULL;
 }
 

@@ -343,7 +343,7 @@ static void cancel_operations_lock_held(nl_sim_stream *stream) {
 
 static void stop_running_job_lock_held(nl_sim_stream *stream) {
     if (stream->job && stream->done < stream->cancelled)
-        nl_sim_watch_stop(stream->job, NL_SIM_INTERRUPTED);
+        nl_sim_watch_stop_grid(stream->job, NL_SIM_INTERRUPTED);
 }
 
 static void visit_streams_lock_held(void (*act)(nl_sim_stream *stream)) {
@@ -409,7 +409,7 @@ void nl_sim_stream_wait_ticket_lock_held(nl_sim_stream *stream, uint64_t ticket)
         }
     }
     if (patience.interrupted) {
-        nl_sim_lasterror_interrupt();
+        nl_sim_lasterror_record_interrupt();
         nl_interrupt_report(sched.stopped);
     }
     nl_sim_stream_release_lock_held(stream);
@@ -548,15 +548,15 @@ void nl_sim_stream_set_running_job(nl_sim_stream *stream, struct nl_sim_job *job
 static CUresult report_pending_fault(const nl_sim_pending *pending) {
     nl_fault unknown;
     if (pending->status)
-        nl_sim_lasterror_report(pending->id, pending->fault
-                                                 ? pending->fault
-                                                 : make_message_fault(&unknown, "out of memory"));
+        nl_sim_lasterror_store_fault(
+            pending->id,
+            pending->fault ? pending->fault : make_message_fault(&unknown, "out of memory"));
     return pending->status;
 }
 
 CUresult nl_sim_stream_report_fault(nl_sim_context *context, nl_sim_stream *stream) {
     CUresult status = CUDA_SUCCESS;
-    int interrupted = nl_sim_lasterror_interrupted();
+    int interrupted = nl_sim_lasterror_pop_interrupt();
     nl_sim_streams_lock();
     if (stream)
         status = report_pending_fault(&stream->fault);
@@ -570,7 +570,7 @@ CUresult nl_sim_stream_report_fault(nl_sim_context *context, nl_sim_stream *stre
         status = report_pending_fault(&context->fault);
     if (!status && interrupted) {
         nl_fault fault;
-        nl_sim_lasterror_report(0, make_message_fault(&fault, "interrupted"));
+        nl_sim_lasterror_store_fault(0, make_message_fault(&fault, "interrupted"));
         status = CUDA_ERROR_LAUNCH_TIMEOUT;
     }
     nl_sim_streams_unlock();
@@ -620,7 +620,7 @@ static void stop_streams_at_exit(void) {
                 if (!s->job)
                     continue;
                 nl_sim_fault_fail(s->job, CUDA_ERROR_DEINITIALIZED, "the process is ending");
-                nl_sim_watch_stop(s->job, NL_SIM_INTERRUPTED);
+                nl_sim_watch_stop_grid(s->job, NL_SIM_INTERRUPTED);
             }
         }
         nl_sim_streams_unlock();

@@ -300,7 +300,7 @@ static int has_shared_address(const nl_sim_worker *w, uintptr_t address,
            (w->observer && w->observer->is_shared(w, address));
 }
 
-nl_sim_worker *nl_sim_cluster_owner(const nl_sim_worker *w, uintptr_t address) {
+nl_sim_worker *nl_sim_cluster_find_owner(const nl_sim_worker *w, uintptr_t address) {
     const nl_sim_cluster *c = w->cluster;
     for (unsigned i = 0; c && i < nl_sim_job_cluster_size(w->job); i++) {
         if (has_shared_address(c->member[i], address, w))
@@ -309,7 +309,7 @@ nl_sim_worker *nl_sim_cluster_owner(const nl_sim_worker *w, uintptr_t address) {
     return NULL;
 }
 
-int nl_sim_cluster_rank_of(const void *address) {
+int nl_sim_cluster_rank_of_address(const void *address) {
     nl_sim_worker *w = nl_sim_worker_current;
     /* a cluster of one block, whose thread-local variables have not been located yet */
     if (!w->cluster) {
@@ -318,7 +318,7 @@ int nl_sim_cluster_rank_of(const void *address) {
             nl_sim_object_find_locals(w->job->image, &w->locals, &w->locals_end);
         return has_shared_address(w, (uintptr_t)address, w) ? 0 : -1;
     }
-    const nl_sim_worker *owner = nl_sim_cluster_owner(w, (uintptr_t)address);
+    const nl_sim_worker *owner = nl_sim_cluster_find_owner(w, (uintptr_t)address);
     return owner ? (int)owner->cluster_rank : -1;
 }
 
@@ -330,7 +330,8 @@ static uintptr_t map_shared_address(nl_sim_worker *from, uintptr_t address, nl_s
     return address - (uintptr_t)from->shared + (uintptr_t)to->shared;
 }
 
-void *nl_sim_cluster_map(const void *pointer, unsigned rank, unsigned thread, nl_sim_site site) {
+void *nl_sim_cluster_map_address(const void *pointer, unsigned rank, unsigned thread,
+                                 nl_sim_site site) {
     nl_sim_worker *w = nl_sim_worker_current;
     uintptr_t address = (uintptr_t)pointer;
     unsigned size = w->cluster ? nl_sim_job_cluster_size(w->job) : 1;
@@ -342,7 +343,7 @@ void *nl_sim_cluster_map(const void *pointer, unsigned rank, unsigned thread, nl
     }
     if (!w->cluster)
         return (void *)address;
-    nl_sim_worker *owner = nl_sim_cluster_owner(w, address);
+    nl_sim_worker *owner = nl_sim_cluster_find_owner(w, address);
     if (!owner)
         nl_sim_fault_raise(w, CUDA_ERROR_LAUNCH_FAILED, NL_CHECK_MEMORY,
                            "an address that is not in shared memory has no counterpart "

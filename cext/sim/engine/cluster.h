@@ -52,14 +52,15 @@ void nl_sim_cluster_wake_crossed(nl_sim_worker *worker);
 
 /* Returns the worker of the block in this worker's cluster whose shared memory contains the
  * address; returns NULL if no block matches, or if the launch has no clusters. */
-nl_sim_worker *nl_sim_cluster_owner(const nl_sim_worker *worker, uintptr_t address);
+nl_sim_worker *nl_sim_cluster_find_owner(const nl_sim_worker *worker, uintptr_t address);
 
 /* Implement nl_sim_ops.cluster_... */
 void nl_sim_cluster_arrive(unsigned thread, nl_sim_site site);
 void nl_sim_cluster_wait(unsigned thread, nl_sim_site site);
 nl_sim_dim nl_sim_cluster_dim(void);
-void *nl_sim_cluster_map(const void *address, unsigned rank, unsigned thread, nl_sim_site site);
-int nl_sim_cluster_rank_of(const void *address);
+void *nl_sim_cluster_map_address(const void *address, unsigned rank, unsigned thread,
+                                 nl_sim_site site);
+int nl_sim_cluster_rank_of_address(const void *address);
 unsigned long long nl_sim_cluster_complete_address(unsigned low);
 
 #endif

@@ -220,7 +220,7 @@ void nl_sim_heap_reset(void) {
         mmap(heap.low, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
              0);
         if (is_watched)
-            nl_sim_shadow_drop((uintptr_t)heap.low, span);
+            nl_sim_shadow_free_pages((uintptr_t)heap.low, span);
         munmap(heap.state, heap.grains);
         munmap(heap.next, heap.grains * sizeof *heap.next);
         munmap(heap.asked, heap.grains * sizeof *heap.asked);

@@ -171,7 +171,7 @@ static void erase_allocation(allocation *entry) {
     if (heard)
         heard(entry->info.address, entry->info.size);
     if (nl_sim_shadow_is_recorded() && entry->low)
-        nl_sim_shadow_drop(entry->low, entry->span);
+        nl_sim_shadow_free_pages(entry->low, entry->span);
     else if (nl_sim_shadow_is_recorded())
         nl_sim_shadow_set(entry->info.address, entry->info.size, 0);
     memory.freed[memory.freed_count++ % FREED] = entry->info;

@@ -101,8 +101,8 @@ const nl_sim_ops nl_sim_ops_of_engine = {
     .cluster_dim = nl_sim_cluster_dim,
     .cluster_arrive = nl_sim_cluster_arrive,
     .cluster_wait = nl_sim_cluster_wait,
-    .cluster_map = nl_sim_cluster_map,
-    .cluster_rank_of = nl_sim_cluster_rank_of,
+    .cluster_map = nl_sim_cluster_map_address,
+    .cluster_rank_of = nl_sim_cluster_rank_of_address,
     .cluster_complete = nl_sim_cluster_complete_address,
     .tile = nl_sim_tile_exchange,
 };

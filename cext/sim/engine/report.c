@@ -100,7 +100,7 @@ static int is_in_warp(const nl_sim_thread *t) {
 
 /* Returns whether the threads wait in the same operation at the same position. For a warp
  * operation, the masks must also be equal. */
-static int wait_in_same_operation(const nl_sim_thread *a, const nl_sim_thread *b) {
+static int are_in_same_operation(const nl_sim_thread *a, const nl_sim_thread *b) {
     int warp = is_in_warp(a);
     return a->wait == b->wait && a->site.line == b->site.line && a->site.column == b->site.column &&
            (a->site.file == b->site.file || a->site.line == 0 ||
@@ -111,7 +111,8 @@ static int wait_in_same_operation(const nl_sim_thread *a, const nl_sim_thread *b
 /* Appends "threads 0-15, 32": the threads for which `member` is true. */
 typedef int member_fn(const nl_sim_worker *w, unsigned thread, const void *data);
 
-static void add_ranges(nl_text *t, const nl_sim_worker *w, member_fn *member, const void *data) {
+static void append_thread_ranges(nl_text *t, const nl_sim_worker *w, member_fn *member,
+                                 const void *data) {
     unsigned count = 0, members = 0;
     for (unsigned i = 0; i < w->threads; i++)
         members += member(w, i, data) != 0;
@@ -138,7 +139,7 @@ static void add_ranges(nl_text *t, const nl_sim_worker *w, member_fn *member, co
 }
 
 static int is_waiting_like(const nl_sim_worker *w, unsigned thread, const void *data) {
-    return is_thread_waiting(w, thread) && wait_in_same_operation(&w->thread[thread], data);
+    return is_thread_waiting(w, thread) && are_in_same_operation(&w->thread[thread], data);
 }
 
 /* Returns whether the thread is missing: it is live, and the mask of the thread `data` includes it,
@@ -173,22 +174,23 @@ static int is_first_waiting(const nl_sim_worker *w, unsigned thread) {
     return 1;
 }
 
-static void add_missing(nl_text *t, const nl_sim_worker *w, const nl_sim_thread *thread) {
+static void append_missing_threads(nl_text *t, const nl_sim_worker *w,
+                                   const nl_sim_thread *thread) {
     unsigned warp = (unsigned)(thread - w->thread) / NL_SIM_LANES;
     for (unsigned i = 0; i < NL_SIM_LANES && warp * NL_SIM_LANES + i < w->threads; i++) {
         if (is_thread_missing(w, warp * NL_SIM_LANES + i, thread)) {
             nl_text_append(t, ", which also names ");
-            add_ranges(t, w, is_thread_missing, thread);
+            append_thread_ranges(t, w, is_thread_missing, thread);
             return;
         }
     }
 }
 
-static void add_unstarted(nl_text *t, const nl_sim_worker *w) {
+static void append_unstarted_threads(nl_text *t, const nl_sim_worker *w) {
     for (unsigned i = 0; i < w->threads; i++) {
         if (has_thread_not_begun(w, i, NULL)) {
             nl_text_append(t, "; not begun: ");
-            add_ranges(t, w, has_thread_not_begun, NULL);
+            append_thread_ranges(t, w, has_thread_not_begun, NULL);
             return;
         }
     }
@@ -209,8 +211,8 @@ static int has_equal_line(const nl_sim_worker *w, nl_sim_site site) {
 
 /* Appends " at k.cu:3", and the column if another thread waits at the same line. The first position
  * that is appended is also stored as the fault's position. */
-static void add_location(nl_fault *f, nl_text *t, const nl_sim_worker *w,
-                         const nl_sim_thread *thread) {
+static void append_location(nl_fault *f, nl_text *t, const nl_sim_worker *w,
+                            const nl_sim_thread *thread) {
     nl_sim_site site = thread->site, call = site;
     int in_header = nl_sim_caller_find(w, (unsigned)(thread - w->thread), site, &call);
     const char *header = in_header ? nl_sim_lines_header(site.file) : NULL;
@@ -227,12 +229,12 @@ static void add_location(nl_fault *f, nl_text *t, const nl_sim_worker *w,
 
 /* Describes threads that can run but make no progress. The last address that such a thread accessed
  * is most likely the address whose value it waits for. */
-static void add_spinning(nl_fault *f, nl_text *t, const nl_sim_worker *w,
-                         const nl_sim_thread *thread) {
+static void append_spinning_threads(nl_fault *f, nl_text *t, const nl_sim_worker *w,
+                                    const nl_sim_thread *thread) {
     char name[200];
     nl_text_append(t, thread->wait == NL_SIM_WAIT_SPIN ? " spinning" : " running");
     if (thread->site.line)
-        add_location(f, t, w, thread);
+        append_location(f, t, w, thread);
     else if (thread->wait == NL_SIM_WAIT_SPIN)
         nl_text_append(t, " on volatile memory");
     if (w->observer && thread->touched && w->observer->name(w, thread->touched, name, sizeof name))
@@ -242,8 +244,8 @@ static void add_spinning(nl_fault *f, nl_text *t, const nl_sim_worker *w,
 /* Appends "threads 0-15 at k.cu:3 in __shfl_sync with mask 0x...; ...", with one entry for each
  * operation and position in which threads wait for which `wanted` is true. If the running thread
  * only waits for its next turn, its entry comes first. */
-static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_fn *wanted,
-                        const void *data) {
+static void append_waiting_threads(nl_fault *f, nl_text *t, const nl_sim_worker *w,
+                                   member_fn *wanted, const void *data) {
     const nl_sim_thread *running = &w->thread[w->current];
     unsigned kinds = 0, first = 0;
     if (is_thread_live(w, w->current) && running->wait == NL_SIM_WAIT_TURN) {
@@ -261,17 +263,17 @@ static void add_waiting(nl_fault *f, nl_text *t, const nl_sim_worker *w, member_
             nl_text_append(t, "and others elsewhere");
             break;
         }
-        add_ranges(t, w, is_waiting_like, thread);
+        append_thread_ranges(t, w, is_waiting_like, thread);
         if (thread->wait > NL_SIM_WAIT_GRID) {
-            add_spinning(f, t, w, thread);
+            append_spinning_threads(f, t, w, thread);
             continue;
         }
         if (thread->site.line)
-            add_location(f, t, w, thread);
+            append_location(f, t, w, thread);
         nl_text_append(t, " in %s", nl_sim_report_operation(w, thread->wait, thread->argument));
         if (is_in_warp(thread) && thread->mask) {
             nl_text_append(t, " with mask 0x%08x", thread->mask);
-            add_missing(t, w, thread);
+            append_missing_threads(t, w, thread);
         }
     }
 }
@@ -283,10 +285,10 @@ _Noreturn void nl_sim_report_stuck_block(nl_sim_worker *w) {
     int mixed = w->barrier.mixed && w->barrier.arrived == w->live;
     nl_text_append(&t, mixed ? "threads of the block are at different barriers: "
                              : "the block cannot go on: ");
-    add_waiting(&fault, &t, w, NULL, NULL);
+    append_waiting_threads(&fault, &t, w, NULL, NULL);
     if (w->live < w->threads) {
         nl_text_append(&t, "; ended: ");
-        add_ranges(&t, w, has_thread_ended, NULL);
+        append_thread_ranges(&t, w, has_thread_ended, NULL);
     }
     mark_truncation(&t);
     nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
@@ -354,8 +356,8 @@ void nl_sim_report_endless_loop(nl_sim_worker *w) {
     if (w->fibers) {
         find_lines(w);
         nl_text_append(&t, ": ");
-        add_waiting(&fault, &t, w, NULL, NULL);
-        add_unstarted(&t, w);
+        append_waiting_threads(&fault, &t, w, NULL, NULL);
+        append_unstarted_threads(&t, w);
     } else if (w->trap.signal == NL_SIM_WATCH_SIGNAL && w->job->image) {
         const void *pc = (const void *)(w->trap.instruction + 1);
         nl_sim_site at;
@@ -381,7 +383,7 @@ static void mark_spinning(nl_sim_worker *w) {
 }
 
 /* Describes the waiting threads of at most MAX_BLOCKS other blocks. */
-static void add_waiting_blocks(nl_fault *fault, nl_text *t, nl_sim_worker *w) {
+static void append_waiting_blocks(nl_fault *fault, nl_text *t, nl_sim_worker *w) {
     enum { MAX_BLOCKS = 4 };
     unsigned count = 0;
     for (nl_sim_worker *other = NULL; (other = nl_sim_interleave_next_block(w, other));) {
@@ -390,7 +392,7 @@ static void add_waiting_blocks(nl_fault *fault, nl_text *t, nl_sim_worker *w) {
         find_lines(other);
         mark_spinning(other);
         nl_text_append(t, "; block (%u,%u,%u): ", other->index.x, other->index.y, other->index.z);
-        add_waiting(fault, t, other, NULL, NULL);
+        append_waiting_threads(fault, t, other, NULL, NULL);
     }
     if (count > MAX_BLOCKS)
         nl_text_append(t, "; and threads of %u more block%s", count - MAX_BLOCKS,
@@ -405,8 +407,8 @@ _Noreturn void nl_sim_report_deadlock(nl_sim_worker *w) {
     find_lines(w);
     mark_spinning(w);
     nl_text_append(&t, "deadlock, no thread can end what these wait for: ");
-    add_waiting(&fault, &t, w, NULL, NULL);
-    add_waiting_blocks(&fault, &t, w);
+    append_waiting_threads(&fault, &t, w, NULL, NULL);
+    append_waiting_blocks(&fault, &t, w);
     mark_truncation(&t);
     nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
     nl_sim_worker_leave_block(w, NL_SIM_FAULT);
@@ -436,7 +438,7 @@ _Noreturn void nl_sim_report_mixed_warp(nl_sim_worker *w, unsigned warp, uint32_
     nl_text_append(
         &t, "lanes of a warp that name one another in their masks are at different lines, "
             "and each line is an instruction of its own, which only its own lanes execute: ");
-    add_waiting(&fault, &t, w, is_one_of_lanes, &(lanes){warp, set});
+    append_waiting_threads(&fault, &t, w, is_one_of_lanes, &(lanes){warp, set});
     mark_truncation(&t);
     nl_sim_job_fault(w->job, CUDA_ERROR_ILLEGAL_INSTRUCTION, &fault);
     nl_sim_worker_leave_block(w, NL_SIM_FAULT);

@@ -74,7 +74,7 @@ void nl_sim_shadow_set(uintptr_t address, size_t size, int state) {
     memset(from, state, size);
 }
 
-void nl_sim_shadow_mark(uintptr_t address, size_t size, unsigned bits, int on) {
+void nl_sim_shadow_change_bits(uintptr_t address, size_t size, unsigned bits, int on) {
     size_t at = clip_range(address, &size);
     for (size_t i = 0; i < size; i++) {
         unsigned char *state = &nl_sim_shadow.shadow[at + i];
@@ -82,7 +82,7 @@ void nl_sim_shadow_mark(uintptr_t address, size_t size, unsigned bits, int on) {
     }
 }
 
-void nl_sim_shadow_drop(uintptr_t low, size_t span) {
+void nl_sim_shadow_free_pages(uintptr_t low, size_t span) {
     if (madvise(nl_sim_shadow.shadow + (low - nl_sim_shadow.low), span, MADV_DONTNEED) != 0)
         nl_sim_shadow_set(low, span, 0);
 }

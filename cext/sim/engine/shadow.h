@@ -35,11 +35,11 @@ void nl_sim_shadow_set_every_access(int change);
  * or NL_SIM_THERE | NL_SIM_WRITTEN. */
 void nl_sim_shadow_set(uintptr_t address, size_t size, int state);
 /* Sets or clears bits of the state of simulated memory. */
-void nl_sim_shadow_mark(uintptr_t address, size_t size, unsigned bits, int on);
+void nl_sim_shadow_change_bits(uintptr_t address, size_t size, unsigned bits, int on);
 /* Returns whether the state of any byte in [address, address + size) has one of the bits. */
 int nl_sim_shadow_has_any_bit(uintptr_t address, size_t size, unsigned bits);
 /* Marks whole pages of simulated memory as unallocated, and frees their shadow memory. */
-void nl_sim_shadow_drop(uintptr_t low, size_t span);
+void nl_sim_shadow_free_pages(uintptr_t low, size_t span);
 /* Copies the state of memory that was copied; a source outside of simulated memory counts as
  * written. */
 void nl_sim_shadow_copy(uintptr_t to, uintptr_t from, size_t size);

@@ -60,7 +60,7 @@ static uint32_t lanes_with_equal_value(const nl_sim_thread *lanes, uint32_t set,
 }
 
 /* Replaces the input values of the lanes of `set` by their results. */
-static void compute_lanes(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
+static void compute_lane_results(nl_sim_warp_op op, nl_sim_thread *lanes, uint32_t set) {
     uint64_t brought[NL_SIM_LANES], result = 0;
     switch (op) {
     case NL_SIM_WARP_SYNC:
@@ -114,7 +114,7 @@ static void finish_group(nl_sim_worker *w, unsigned index, nl_sim_group *group) 
         nl_sim_schedule_count_progress(w->job->schedule);
     if (w->observer)
         w->observer->exchange(w, index, group);
-    compute_lanes((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);
+    compute_lane_results((nl_sim_warp_op)group->op, &w->thread[index * NL_SIM_LANES], set);
     if (w->observer)
         w->observer->exchanged(w, index, group);
     *group = w->groups[index][--warp->group_count];

@@ -77,7 +77,7 @@ static int find_segment(struct dl_phdr_info *info, size_t size, void *data) {
     return 0;
 }
 
-void nl_sim_watch_stop(nl_sim_job *job, nl_sim_stop why) {
+void nl_sim_watch_stop_grid(nl_sim_job *job, nl_sim_stop why) {
     segment code = {.inside = (uintptr_t)job->kernel->run_thread};
     if (!nl_atomic_load32(&job->watch.stopped)) {
         dl_iterate_phdr(find_segment, &code);
@@ -87,7 +87,7 @@ void nl_sim_watch_stop(nl_sim_job *job, nl_sim_stop why) {
     }
     install_handler();
     nl_sim_job_stop(job);
-    nl_sim_worker_signal(job, NL_SIM_WATCH_SIGNAL);
+    nl_sim_worker_signal_threads(job, NL_SIM_WATCH_SIGNAL);
 }
 
 /* The watch thread */
@@ -100,7 +100,7 @@ static uint64_t stop_overdue_lock_held(void) {
         if (time < deadline) {
             next = deadline - time;
         } else {
-            nl_sim_watch_stop(job, NL_SIM_OVERDUE);
+            nl_sim_watch_stop_grid(job, NL_SIM_OVERDUE);
         }
         wait = next < wait ? next : wait;
     }

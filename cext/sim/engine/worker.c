@@ -112,7 +112,7 @@ void nl_sim_worker_leave_block(nl_sim_worker *worker, nl_sim_leave reason) {
     nl_sim_fiber_leave(&worker->main);
 }
 
-void nl_sim_worker_signal(const struct nl_sim_job *job, int number) {
+void nl_sim_worker_signal_threads(const struct nl_sim_job *job, int number) {
     nl_mutex_lock(&lock);
     for (nl_sim_worker *w = busy; w; w = w->later) {
         if (w->job == job)

@@ -204,7 +204,7 @@ void nl_sim_worker_release(nl_sim_worker *worker);
 /* Switches from a fiber to the worker's own stack, and does not return. */
 _Noreturn void nl_sim_worker_leave_block(nl_sim_worker *worker, nl_sim_leave reason);
 /* Sends a signal to all threads that run blocks of the job. */
-void nl_sim_worker_signal(const struct nl_sim_job *job, int number);
+void nl_sim_worker_signal_threads(const struct nl_sim_job *job, int number);
 /* Removes all workers of the parent process; call this function in a forked child. */
 void nl_sim_worker_forget(void);
 
