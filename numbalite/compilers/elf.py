@@ -9,6 +9,7 @@ _SECTION = Struct("<IIQQQQIIQQ")
 _SYMBOL = Struct("<IBBHQQ")
 _RELOCATABLE = 1  # file type
 _SYMTAB, _DYNSYM, _INIT_ARRAY = 2, 11, 14  # section types
+_EXECUTABLE = 4  # section flag
 _LOCAL, _WEAK = 0, 2  # binding
 _OBJECT, _TLS = 1, 6  # symbol types
 
@@ -49,6 +50,12 @@ def global_variables(data: bytes) -> list[tuple]:
         for name, info, index, size in _symbols(data, _SYMTAB)
         if index and info & 15 == _OBJECT
     ]
+
+
+def code_bytes(data: bytes) -> int:
+    """Returns the size of the machine code; 0 for data that is not an ELF file."""
+    sections = _sections(data) if data[:4] == b"\x7fELF" else []
+    return sum(size for _, _, flags, _, _, size, *_ in sections if flags & _EXECUTABLE)
 
 
 def without_section(data: bytes, name: bytes) -> bytes:

@@ -1,7 +1,9 @@
-"""Selects the variants to measure if there are too many: Bayesian optimization with a Gaussian process.
+"""Selects the variants to measure if there are too many: Bayesian optimization with Gaussian processes.
 
-The Gaussian process models the logarithm of the time as a function of the constants and the resources of a
-variant. Each round measures the variant with the largest expected improvement over the best time so far.
+A Gaussian process models the logarithm of the time as a function of the constants and the resources of a
+variant. The few times do not determine which of these coordinates matter, that is, the process's length on each
+axis: many lengths are drawn, and each process counts by its likelihood. Each round measures the variant with the
+largest expected improvement over the best time so far.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_LENGTHS = (0.5, 1.0, 2.0)
-_NOISE = 1e-4  # fraction of the variance of the logarithms: repeated times differ by about 1 %
+_PROCESSES = 64
+_LENGTHS = 0.25, 4.0  # range of a process's lengths: with the upper limit, an axis hardly matters
+_NOISE = 1e-2  # fraction of the variance of the logarithms that the coordinates do not explain
 _START = 4  # variants that are measured before the first model
 
 
@@ -73,31 +76,39 @@ def _farthest_row(points, times, waiting):
 
 
 def _most_promising_row(points, times, waiting):
-    """Returns the row number, among `waiting`, with the largest expected improvement."""
-    rows, known = sorted(waiting), sorted(times)
-    y = np.log([times[i] for i in known])
-    mean, spread = y.mean(), max(float(y.std()), 1e-3)
-    y = (y - mean) / spread
-    x = points[known]
-    length = max(_LENGTHS, key=lambda each: _log_likelihood(x, y, each))
-    inverse = np.linalg.inv(_kernel(x, x, length) + _NOISE * np.eye(len(known)))
-    across = _kernel(points[rows], x, length)
-    expected = across @ inverse @ y
-    variance = np.maximum(1 - np.einsum("ij,jk,ik->i", across, inverse, across), 1e-12)
-    deviation = np.sqrt(variance)
-    z = (y.min() - expected) / deviation
+    """Returns the row number, among `waiting`, with the largest expected improvement.
+
+    Rasmussen and Williams, Gaussian Processes for Machine Learning, algorithm 2.1, for all processes at once.
+    """
+    rows, measured = sorted(waiting), sorted(times)
+    y = np.log([times[i] for i in measured])
+    y = (y - y.mean()) / max(float(y.std()), 1e-3)
+    axes = points.shape[1]
+    low, high = np.log(_LENGTHS)
+    lengths = np.exp(np.random.default_rng(0).uniform(low, high, (_PROCESSES, axes)))
+    scaled = points[:, None, :] / (lengths * math.sqrt(axes) / 2)
+    covariance = _covariance(scaled[measured], scaled[measured]) + _NOISE * np.eye(len(y))
+    across = _covariance(scaled[rows], scaled[measured])
+    inverse = np.linalg.inv(covariance)
+    weights = inverse @ y
+    scale = weights @ y / len(y)  # the most likely variance of each process
+    likelihood = -0.5 * (len(y) * np.log(scale) + np.linalg.slogdet(covariance)[1])
+    variance = np.maximum(1 - (across @ inverse * across).sum(axis=2), 1e-9)
+    expected = (across @ weights[:, :, None])[:, :, 0]
+    improvement = _expected_improvement(y.min(), expected, np.sqrt(variance * scale[:, None]))
+    return rows[int(np.argmax(np.exp(likelihood - likelihood.max()) @ improvement))]
+
+
+def _expected_improvement(best, expected, deviation):
+    z = (best - expected) / deviation
     density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
-    below = np.array([0.5 * (1 + math.erf(v / math.sqrt(2))) for v in z])
-    return rows[int(np.argmax(deviation * (z * below + density)))]
+    below = np.vectorize(math.erf)(z / math.sqrt(2)) / 2 + 0.5
+    return deviation * (z * below + density)
 
 
-def _kernel(a, b, length):
-    """Matérn's covariance with smoothness 5/2."""
-    distance = np.sqrt(((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2)) * math.sqrt(5) / length
+def _covariance(a, b):
+    """Returns Matérn's covariance with smoothness 5/2 for each process, of the points `a` (points, processes,
+    axes) and `b`."""
+    a, b = a.transpose(1, 0, 2), b.transpose(1, 0, 2)
+    distance = np.sqrt(5 * ((a[:, :, None] - b[:, None]) ** 2).sum(axis=3))
     return (1 + distance + distance**2 / 3) * np.exp(-distance)
-
-
-def _log_likelihood(x, y, length):
-    covariance = _kernel(x, x, length) + _NOISE * np.eye(len(x))
-    sign, logarithm = np.linalg.slogdet(covariance)
-    return -0.5 * (y @ np.linalg.solve(covariance, y) + logarithm) if sign > 0 else -math.inf

@@ -61,6 +61,7 @@ class Variant:
         self.configuration: tuple = ()
         self.registers: int | None = None
         self.local_bytes: int | None = None
+        self.code_bytes = 0
         self.occupancy: float | None = None
         self.warps = 0
         self.times: list = []
@@ -109,6 +110,7 @@ class Variant:
         overload, threads = self._overload, block_threads(self.configuration[1])
         loaded = overload.load()
         self.registers, self.local_bytes = overload.regs_per_thread, overload.local_mem_per_thread
+        self.code_bytes = elf.code_bytes(overload.images.image(target_of(current_device())).data)
         if not 0 < threads <= overload.max_threads_per_block:
             most = overload.max_threads_per_block
             self.drop(PRUNED, f"blocks of {threads} threads, {most} are possible")
@@ -123,11 +125,12 @@ class Variant:
         self.occupancy = min(1.0, self.warps / most)
 
     def features(self) -> list:
-        """Returns the coordinates for the search: the constants, the resources and the shape of the
-        launch."""
+        """Returns the coordinates for the search: the constants, the resources, the size of the code and the
+        shape of the launch."""
         grid = block_threads(self.configuration[0])
         full = grid / max(1, self.warps * _core.device_attribute(0, MULTIPROCESSOR_COUNT))
-        return [*self.constants.values(), self.registers or 0, self.occupancy or 0.0, full]
+        resources = self.registers or 0, self.occupancy or 0.0, self.code_bytes
+        return [*self.constants.values(), *resources, full]
 
     def trial(self) -> Trial:
         low, time, high = _quartiles(self.times) if self.times else (None, None, None)
