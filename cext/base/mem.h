@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include "base/error.h"
 
-/* These allocators return NULL on failure, after filling err (NL_ERR_MEMORY) unless err is NULL.
- * The memory of nl_mem_zalloc is zeroed. */
+/* The allocators return NULL on failure, after filling err (NL_ERR_MEMORY) unless err is NULL. The
+ * memory of nl_mem_zalloc is zeroed. */
 void *nl_mem_alloc(size_t size, nl_error *err);
 void *nl_mem_zalloc(size_t size, nl_error *err);
 void *nl_mem_resize(void *block, size_t size, nl_error *err);

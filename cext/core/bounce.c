@@ -16,8 +16,8 @@
  * private stream, and records which copies are complete; all threads empty complete slots. Linux
  * clears an untouched host page on first use, which is slower than the copy. So a copy into
  * untouched pages uses more threads, and a thread populates a page while the chunks of that page
- * are being copied. Otherwise the slots stay full while pages are cleared, and the bus waits (with
- * 16 threads: 34 GB/s instead of 43).
+ * are being copied. With fewer threads, the slots stay full while pages are cleared, and the bus
+ * waits: 16 threads copy 34 GB/s instead of 43.
  *
  * The ring is a block of the page-locked pool. The events and the stream are reused by later
  * copies. Only one copy at a time uses the ring; a concurrent copy returns 0 without waiting,
@@ -426,8 +426,8 @@ static void fill_slots_uninterrupted(sending *s) {
     }
 }
 
-/* The waits in this function are not interruptible (nl_wait_hold_interrupts). These waits need no
- * interrupts: if the ring is reused within one copy, send_with_threads has already waited for the
+/* The waits in this function are not interruptible (nl_wait_hold_interrupts). Interrupts are not
+ * needed: if the ring is reused within one copy, send_with_threads has already waited for the
  * stream. */
 static void fill_slots(void *job) {
     nl_wait_hold_interrupts();
@@ -733,8 +733,8 @@ static int choose_receive_chunks(receiving *r) {
     return count_threads(threads, r->chunks);
 }
 
-/* Copies to the host, after waiting for the stream. After that wait, no thread polls for the
- * stream's earlier work, and the ring of an earlier copy to the device on that stream is free
+/* Copies to the host, after waiting for the stream. When the stream is idle, no thread polls for
+ * the stream's earlier work, and the ring of an earlier copy to the device on that stream is free
  * again. (Creating a second ring costs 3 ms.) */
 static int receive_with_threads(receiving *r, nl_error *err) {
     nl_host_block *block;

@@ -3,24 +3,24 @@
  *
  * The last use of newly allocated memory (from cuMemAllocAsync on stream 0, or a block of the
  * cache) may still be pending on stream 0, or on a stream that stream 0 has joined. New work on
- * streams that are ordered with stream 0 runs after this use. Work on a non-blocking stream is not
- * ordered with stream 0. So nl_buffer_use makes a non-blocking stream wait for the device's fence,
- * an event on stream 0; after a query has found the fence complete, no wait is added. Tickets count
- * allocations: a fence recorded when `allocated` was n covers the first n of them; `settled` is the
- * number of allocations that are certainly complete. An upload that may not be complete also has a
- * ticket: until the process has used a non-blocking stream, no thread waits for a copy of pageable
- * memory.
+ * streams that are ordered with stream 0 runs after the pending use of the memory. Work on a
+ * non-blocking stream is not ordered with stream 0. So nl_buffer_use makes a non-blocking stream
+ * wait for the device's fence, an event on stream 0; after a query has found the fence complete, no
+ * wait is added. Tickets count allocations: a fence recorded when `allocated` was n covers the
+ * first n of them; `settled` is the number of allocations that are certainly complete. An upload
+ * that may not be complete also has a ticket: until the process has used a non-blocking stream, no
+ * thread waits for a copy of pageable memory.
  *
  * Two streams that are ordered with stream 0 are not ordered with each other. Memory that was used
- * on one of these streams may be used on the other only after an operation on stream 0 that runs
- * between the two uses. This operation, the join, costs two driver calls in total, for any number
- * of waiting blocks. Blocks used on non-blocking streams wait until the device has been idle.
- * Waiting blocks accumulate until their number or size justifies a join or a wait for the device;
- * until then, new memory is allocated instead.
+ * on one ordered stream may be used on another ordered stream only after an operation on stream 0
+ * that runs between the two uses. The operation on stream 0, called a join, costs two driver calls
+ * in total, for any number of waiting blocks. Blocks used on non-blocking streams wait until the
+ * device has been idle. Waiting blocks accumulate until their number or size justifies a join or a
+ * wait for the device; until then, new memory is allocated instead.
  *
- * A launch that returns before its work is complete needs memory for one stream only. That memory
- * is allocated and freed in the order of this stream (nl_buffer_alloc_ordered) and not cached: if
- * it were cached, launches on several streams would wait for each other at each join.
+ * A launch that returns before its work is complete needs memory for one stream only. Memory for
+ * one stream is allocated and freed in the order of the stream (nl_buffer_alloc_ordered) and not
+ * cached: if it were cached, launches on several streams would wait for each other at each join.
  *
  * Memory is also freed in stream order. A buffer used on foreign streams is freed after the whole
  * device is idle. (A synchronous cuMemFree would not wait: for memory from a pool, the driver
@@ -455,8 +455,8 @@ static void free_memory(nl_buffer *buffer) {
     release_memory(buffer);
 }
 
-/* The driver's pool returns memory to the system only when the process synchronizes. Without this
- * function, a program that frees much memory without synchronizing would leave no memory for other
+/* The driver's pool returns memory to the system only when the process synchronizes. Without
+ * trimming, a program that frees much memory without synchronizing would leave no memory for other
  * libraries. */
 static void trim_driver_pool(nl_device *dev) {
     if (dev->pool == NULL || nl_atomic_load(&dev->returned) <= dev->largest_cache ||

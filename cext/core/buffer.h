@@ -73,8 +73,9 @@ void nl_buffer_destroy(nl_buffer *dropped);
 
 int nl_buffer_use_on_other_stream(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err);
 /* Call nl_buffer_use before work on `stream` accesses the buffer. `blocking` is set if the stream
- * is ordered with the legacy default stream. Otherwise, makes the stream wait for the allocation of
- * the buffer; the host waits only if the stream is being captured. */
+ * is ordered with the legacy default stream. Makes a stream that is not ordered with the legacy
+ * default stream wait for the allocation of the buffer; the host waits only if the stream is being
+ * captured. */
 static inline int nl_buffer_use(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
     if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_LEGACY)
         return 0;
@@ -94,8 +95,8 @@ void nl_buffer_forget_users(nl_buffer *buffer);
 /* Returns cached memory to the system until at most `keep` bytes are cached. Waits for the
  * device. */
 int nl_buffer_trim_cache(nl_device *dev, size_t keep, nl_error *err);
-/* Frees all cached memory at the end of the process, so that leak checkers find none. This function
- * does not wait, because a kernel may run forever, and calls no finalizers. */
+/* Frees all cached memory at the end of the process, so that leak checkers find none. Calls no
+ * finalizers, and does not wait, because a kernel may run forever. */
 void nl_buffer_empty_caches_at_exit(void);
 /* Allocation function of another library, used for all devices: sets *out to a buffer that wraps
  * the library's memory. NULL restores this library's allocation. */

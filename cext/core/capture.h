@@ -2,8 +2,8 @@
  *
  * Captures use relaxed mode: work on streams outside the capture runs normally. However, the
  * default stream must not be used while a stream that is ordered with the default stream is
- * captured. Therefore, during a capture, memory is allocated without the driver's pool, and
- * releases of all objects are postponed. */
+ * captured. During a capture, memory is therefore allocated without the driver's pool, and releases
+ * of all objects are postponed. */
 #ifndef NL_CORE_CAPTURE_H
 #define NL_CORE_CAPTURE_H
 

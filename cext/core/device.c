@@ -227,9 +227,9 @@ static int read_limits(nl_device *dev, nl_error *err) {
     return 0;
 }
 
-/* Allows the device's peers to access the memory of the pool. Must be called while the pool is
- * empty: a change of a pool's access rights makes concurrent copies and kernels that use its memory
- * fail. */
+/* Allows the device's peers to access the memory of the pool. Call this function while the pool is
+ * empty: a change of a pool's access rights makes concurrent copies and kernels that use the pool's
+ * memory fail. */
 static void grant_peer_access(nl_device *dev) {
     nl_error ignored;
     dev->pool_access = 0;

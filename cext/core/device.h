@@ -54,7 +54,7 @@ int nl_device_configure(const char *kind, int sim_devices, int first, nl_error *
 /* Sets a function that is called when the driver is opened, without any lock of this library.
  * Before the driver is opened, the function is called with NULL, and may call nl_device_configure;
  * afterwards it is called with the kind of the driver. If the function returns -1, opening fails.
- * Must be set once, by py/. */
+ * py/device sets the function once. */
 void nl_device_set_open_hook(int (*opener)(const char *kind, nl_error *err));
 /* Opens the driver if necessary ("auto": the CUDA driver, else the simulator) and returns its kind,
  * "cuda" or "sim". */
@@ -112,7 +112,7 @@ typedef struct nl_postponed {
     void *thing;
 } nl_postponed;
 /* If this thread is in a callback or a capture is in progress, stores the release for later and
- * returns 1. Otherwise returns 0: the caller must release the object itself. */
+ * returns 1. Returns 0 if the caller must release the object itself. */
 int nl_device_postpone_release(nl_postponed *place, void (*release)(void *thing), void *thing);
 /* Binds the device like nl_device_bind, for release functions. Returns 1 if driver calls on objects
  * of this generation are allowed, else 0. */

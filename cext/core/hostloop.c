@@ -68,7 +68,7 @@ void nl_hostloop_pop_fault(nl_fault *f) {
     last = NULL;
 }
 
-void nl_hostloop_on_raise(int (*raise)(void)) {
+void nl_hostloop_set_raise_hook(int (*raise)(void)) {
     on_raise = raise;
 }
 

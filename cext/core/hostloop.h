@@ -16,7 +16,7 @@ int nl_hostloop_run_guarded(void (*run)(void *), void *argument);
 void nl_hostloop_pop_fault(nl_fault *fault);
 /* Sets the function that converts a fault to an exception; compiled code calls it through
  * nl_host_ops.raise. The function must return -1. */
-void nl_hostloop_on_raise(int (*raise)(void));
+void nl_hostloop_set_raise_hook(int (*raise)(void));
 
 /* Makes integer divisions that trap in [low, high) return the same result as on a GPU, until the
  * range is removed. Returns 0, or -1 if memory ran out. */

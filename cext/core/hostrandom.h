@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* This struct has the layout of xoroshiro128p_state in random.cuh. */
+/* The state of a generator, with the layout of xoroshiro128p_state in random.cuh. */
 typedef struct nl_hostrandom {
     uint64_t s0, s1;
 } nl_hostrandom;

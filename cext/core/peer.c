@@ -61,8 +61,8 @@ static size_t layout_bytes(const nl_layout *layout) {
 
 /* Copies a dense block to another dense block, on the stream of `by`, which is either `to` or
  * `from`. A device that can access the other device's memory copies as within one device, which
- * takes 3 us instead of 8 for small blocks on an H200. Otherwise the driver copies through the
- * host. */
+ * takes 3 us instead of 8 for small blocks on an H200. Without such access, the driver copies
+ * through the host. */
 static int copy_dense_block(const nl_peer *to, const nl_peer *from, const nl_peer *by,
                             nl_error *err) {
     size_t size = layout_bytes(from->layout);

@@ -1,5 +1,5 @@
-/* core/plan: simplifies a strided copy and divides it into driver copies. It is private to core/:
- * transfer.c, fill.c and pinned.c use it. */
+/* core/plan: simplifies a strided copy and divides it into driver copies. The header is private to
+ * core/: transfer.c, fill.c and pinned.c use it. */
 #ifndef NL_CORE_PLAN_H
 #define NL_CORE_PLAN_H
 

@@ -19,7 +19,7 @@
 #define NAP_NS 50000
 #define MAX_DEVICES 64
 
-/* These structs have the same layout as in numbalite/compilers/stoppable.py. */
+/* The structs of records have the same layout as in numbalite/compilers/stoppable.py. */
 typedef struct {
     uint32_t flag, claimed, site, block[3], thread[3];
 } record;

@@ -20,8 +20,8 @@ typedef enum { NL_CUBLAS, NL_CUFFT, NL_CUSOLVER, NL_CUSPARSE, NL_CUDALIB_COUNT }
 int nl_cudalib_from_name(const char *name);
 /* Returns the name of the library's status, as "INVALID_VALUE", or "unknown status". */
 const char *nl_cudalib_status(nl_cudalib library, int status);
-/* Returns 0 for status 0. Otherwise fills err (NL_ERR_CUDA) and returns -1. `call` is the
- * function's name, as "cublasGemmEx". */
+/* Returns 0 for status 0. For any other status, fills err (NL_ERR_CUDA) and returns -1. `call` is
+ * the function's name, as "cublasGemmEx". */
 int nl_cudalib_check(nl_cudalib library, int status, const char *call, nl_error *err);
 
 /* Opens a library: finds the functions that create its handles and, for cuBLAS, fills the typed

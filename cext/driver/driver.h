@@ -46,7 +46,7 @@ typedef struct nl_driver {
     /* Functions that count accesses of launches. OpenProfile returns a token for nl_checks.profile,
      * or 0 if memory runs out. TakeProfile removes and returns the oldest finished launch with this
      * token, or NULL; the caller frees it with nl_mem_free. CloseProfile ends the use of the token.
-     * If these pointers are NULL, launches can only be timed (driver/timed.h). */
+     * If the profile functions are NULL, launches can only be timed (driver/timed.h). */
     uint64_t (*OpenProfile)(void);
     nl_profile *(*TakeProfile)(uint64_t token);
     void (*CloseProfile)(uint64_t token);
@@ -62,8 +62,8 @@ typedef struct nl_driver {
     /* Writes the progress of the running grid that started first. Returns 1, or 0 if no grid is
      * running. */
     int (*Progress)(nl_progress *progress);
-    /* Fills the table of cuBLAS with functions of this driver. If this pointer is NULL, the cuBLAS
-     * library is loaded instead. */
+    /* Fills the table of cuBLAS with functions of this driver. If the driver has no such function
+     * (NULL), the cuBLAS library is loaded instead. */
     void (*FillCublas)(struct nl_cublas *table, const struct nl_driver *driver);
     /* Set if the driver checks accesses to freed memory: then freed memory should be returned to
      * the driver instead of being cached. */
@@ -113,9 +113,9 @@ int nl_driver_probe(nl_error *err);
 int nl_driver_open(const char *kind, int sim_devices, nl_error *err);
 int nl_driver_is_open(void);
 
-/* Returns 0 for CUDA_SUCCESS. Otherwise fills err (NL_ERR_KERNEL if the driver reports the fault,
- * else NL_ERR_CUDA in most cases) and returns -1. `call` is the name of the driver function, as
- * "cuMemAlloc". */
+/* Returns 0 for CUDA_SUCCESS. For any other status, fills err (NL_ERR_KERNEL if the driver reports
+ * the fault, else NL_ERR_CUDA in most cases) and returns -1. `call` is the name of the driver
+ * function, as "cuMemAlloc". */
 int nl_driver_check(CUresult status, const char *call, nl_error *err);
 
 /* Returns whether this status means that the context is lost, so that all later calls for that

@@ -6,9 +6,10 @@
 #include <stdint.h>
 #include "driver/profile.h"
 
-/* These functions replace nl_driver.OpenProfile, TakeProfile and CloseProfile for drivers without
- * them. Between nl_timed_open and nl_timed_close, launches of the calling thread are timed, but not
- * those of other threads. nl_timed_take waits for the launch. */
+/* nl_timed_open, nl_timed_take and nl_timed_close replace nl_driver.OpenProfile, TakeProfile and
+ * CloseProfile for drivers without these functions. Between nl_timed_open and nl_timed_close,
+ * launches of the calling thread are timed, but not those of other threads. nl_timed_take waits for
+ * the launch. */
 uint64_t nl_timed_open(void);
 nl_profile *nl_timed_pop(uint64_t token);
 void nl_timed_close(uint64_t token);

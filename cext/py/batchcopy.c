@@ -371,7 +371,8 @@ static PyObject *gather_arguments(const gather *g, PyObject *descr) {
     return given;
 }
 
-/* Returns the copy plan as a tuple. Its lengths and strides count words, the units of one load. */
+/* Returns the copy plan as a tuple. The lengths and strides of the plan count words, the units of
+ * one load. */
 static PyObject *make_gather_plan(gather *g) {
     int64_t size = max_word_size(g), words = 1, run = g->lengths[g->count - 1];
     if (run == size)

@@ -1,5 +1,5 @@
-/* py/devarray: DeviceArray: a dtype, a shape and strides over device memory. Its methods are in
- * other files; py/arraytype defines the type. */
+/* py/devarray: DeviceArray: a dtype, a shape and strides over device memory. The methods of
+ * DeviceArray are in other files; py/arraytype defines the type. */
 #ifndef NL_PY_DEVARRAY_H
 #define NL_PY_DEVARRAY_H
 

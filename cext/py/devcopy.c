@@ -102,7 +102,7 @@ PyObject *nl_py_devcopy_read_element(const nl_py_array *a, CUdeviceptr address) 
     return result;
 }
 
-PyObject *nl_py_devcopy_read_on(const nl_py_array *a, CUstream stream) {
+PyObject *nl_py_devcopy_read_element_on(const nl_py_array *a, CUstream stream) {
     if (!stream)
         return nl_py_devcopy_read_element(a, a->address);
     if (nl_capture_is_any_active() && nl_py_capture_check_query(stream, "reading an element") < 0)

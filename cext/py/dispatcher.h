@@ -21,7 +21,8 @@ typedef struct nl_py_dispatcher {
     unsigned cluster[3];
     nl_py_overloads overloads; /* kernels by type codes; if `typed`, one kernel for any arguments */
     /* Ring buffer of the last launch shapes that passed the check against the limits: k[g, b](...)
-     * creates a new launcher in each call. Guarded by the object's critical section. */
+     * creates a new launcher in each call. The ring buffer is guarded by the object's critical
+     * section. */
     struct {
         nl_launch shape;
         nl_py_overload *overload;

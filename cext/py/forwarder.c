@@ -34,7 +34,7 @@ static PyObject *forwarder_new(PyTypeObject *type, PyObject *Py_UNUSED(args),
     return (PyObject *)self;
 }
 
-static PyObject *forward_to(PyObject *self, PyObject *target) {
+static PyObject *forwarder_set_target(PyObject *self, PyObject *target) {
     PyObject *before;
     Py_BEGIN_CRITICAL_SECTION(self);
     before = ((forwarder *)self)->target;
@@ -63,7 +63,7 @@ static void forwarder_dealloc(PyObject *self) {
 }
 
 static PyMethodDef methods[] = {
-    {"_forward_to", forward_to, METH_O,
+    {"_forward_to", forwarder_set_target, METH_O,
      "_forward_to(target): sets the callable that executes all later calls."},
     {NULL, NULL, 0, NULL}};
 

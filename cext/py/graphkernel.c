@@ -100,7 +100,7 @@ static int write_arguments(nl_py_call *call, PyObject *const *args, unsigned cha
     return -1;
 }
 
-static int set_values(nl_py_graphkernel *c, void **values) {
+static int set_launch_values(nl_py_graphkernel *c, void **values) {
     nl_error err;
     int result;
     NL_UNLOCKED(result = nl_graph_set_arguments(c->graph, c->node, c->kernel->kernel, &c->shape,
@@ -215,7 +215,7 @@ static PyObject *update_launch(nl_py_graphkernel *c, PyObject *const *args, Py_s
     PyObject *made = tuple ? nl_py_values_list_created_arrays(&read) : NULL;
     forbid_moves_of_arrays(c->state, tuple);
     if (!tuple || PyErr_Occurred() || nl_py_kernel_check_addresses(c->kernel, call.epoch) < 0 ||
-        set_values(c, values) < 0)
+        set_launch_values(c, values) < 0)
         result = -1;
     if (result == 0)
         replace_arguments(c, tuple, Py_XNewRef(made));

@@ -58,8 +58,8 @@ int nl_py_hostarray_is_exact_array(PyObject *obj);
 PyObject *nl_py_hostarray_type(void); /* numpy.ndarray, borrowed */
 int nl_py_hostarray_read(PyObject *array, nl_host_array *out);
 /* Returns a new array with a contiguous layout in any axis order. If `data` is not NULL, the array
- * is a view of `data`, and `base` (a stolen reference) keeps this memory alive. Otherwise new
- * memory is allocated, which is not initialized. */
+ * is a view of `data`, and `base` (a stolen reference) keeps this memory alive. If `data` is NULL,
+ * new memory is allocated, which is not initialized. */
 PyObject *nl_py_hostarray_new(PyObject *descr, const nl_layout *layout, void *data, PyObject *base);
 /* Returns a borrowed reference to the object that owns an array's memory, found through all views;
  * returns NULL if the array itself owns the memory. */

@@ -5,10 +5,10 @@
  * There are three code paths: separate device memory, a mapped block and a packed block. A large
  * array has its own device memory, which core/transfer fills. Small arrays share a page-locked
  * block:
- * - The kernel of a ufunc reads each element once or a few times. Such a kernel reads the block
- *   directly, through the bus (mapped).
- * - A user's kernel may read an element any number of times, each time through the bus. So the
- *   block is copied to device memory, and back, in one copy each (packed).
+ * - The kernel of a ufunc reads each element once or a few times. The ufunc's kernel reads the
+ * block directly, through the bus (mapped).
+ * - A user's kernel may read an element any number of times, each time through the bus. So for a
+ * user's kernel, the block is copied to device memory, and back, in one copy each (packed).
  *
  * A block is used only if something is copied back. For outputs, the call waits for the stream, and
  * can release the block afterwards.

@@ -198,7 +198,7 @@ static PyMethodDef functions[] = {
 };
 
 int nl_py_hostmodule_exec(PyObject *module) {
-    nl_hostloop_on_raise(raise_fault);
+    nl_hostloop_set_raise_hook(raise_fault);
     if (nl_py_state_add_functions(module, functions) < 0)
         return -1;
     return nl_py_state_add_type(module, &spec, NULL, &nl_py_state_of(module)->hostmodule_type);

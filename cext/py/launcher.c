@@ -3,9 +3,9 @@
  *
  * A launcher stores the kernel of its last call. If the device and the type codes are unchanged,
  * and all arguments have common types, a call only compares type codes, writes the parameter block
- * on the stack, and launches. Such a call allocates no memory, looks up no entry and releases no
- * reference. Host arrays, keywords, other libraries' arrays and kernels with fault records use
- * slower code paths. */
+ * on the stack, and launches. A call on the shortest code path allocates no memory, looks up no
+ * entry and releases no reference. Host arrays, keywords, other libraries' arrays and kernels with
+ * fault records use slower code paths. */
 #include "py/launcher.h"
 
 #include <string.h>

@@ -24,8 +24,8 @@ int nl_py_lender_stream(nl_py_state *state, PyObject *obj, const nl_device *dev,
 static nl_mutex lock = NL_MUTEX_INIT;
 
 /* Returns the Stream that was created last for a foreign handle, if that Stream wraps this handle,
- * else NULL. That Stream keeps the owner of the handle alive, so no other stream has the same
- * handle during that time. */
+ * else NULL. The Stream keeps the owner of the handle alive, so no other stream has the same handle
+ * while the Stream exists. */
 static PyObject *find_latest_stream(nl_py_state *state, const nl_device *dev, CUstream handle) {
     PyObject *stream = NULL;
     nl_mutex_lock(&lock);

@@ -319,8 +319,8 @@ static PyObject *matmul_vectorcall(PyObject *module, PyObject *const *args, Py_s
                                       : call_python_matmul("matmul", args, nargs, keywords);
 }
 
-/* The function that the traced cuda.matmul calls directly (py/traced). It accepts only two
- * arguments, because the third argument of cuda.matmul is an epilogue. */
+/* The function that the traced cuda.matmul calls directly (py/traced). The function accepts only
+ * two arguments, because the third argument of cuda.matmul is an epilogue. */
 static PyObject *matmul_without_epilogue(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                                          PyObject *keywords) {
     PyObject *result =

@@ -2,9 +2,9 @@
  *
  * A device array is used in place, because its geometry never changes. The geometry of a NumPy
  * array is copied, because another thread may change it while the interpreter's lock is released.
- * Scalars and 0-D host arrays are values, which are passed in the kernel's parameters. For other
- * host arrays, only the distinct elements are copied to the device (one element for a broadcast
- * array), contiguous and in the array's axis order. */
+ * Scalars and 0-D host arrays are values, which are passed in the kernel's parameters. For host
+ * arrays with dimensions, only the distinct elements are copied to the device (one element for a
+ * broadcast array), contiguous and in the array's axis order. */
 #include "py/operand.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * Calls with the same dtypes form a class: they have the same Reducer and the same initial value.
  * In the first call of a class, Python code determines the Reducer and the initial value. Python
  * code also handles calls with host arrays or invalid arguments, which this file does not support.
- * This file plans all other calls from the geometry of their arrays. */
+ * For all later calls of a class, this file plans the launches from the geometry of the arrays. */
 #include "py/reduction.h"
 
 #include <string.h>
@@ -473,7 +473,7 @@ static PyObject *convert_result(nl_py_state *state, const request *r, PyObject *
         result = Py_NewRef(made);
     else if (!nl_py_stream_null_if_none(r->stream) ||
              nl_py_stream_from_argument(state, r->stream, &handle, NULL) == 0)
-        result = nl_py_devcopy_read_on((nl_py_array *)made, handle);
+        result = nl_py_devcopy_read_element_on((nl_py_array *)made, handle);
     Py_DECREF(made);
     return result;
 }

@@ -130,16 +130,16 @@ static int find_source_value(const trace *made, const nl_py_array *a) {
 }
 
 /* Returns whether `stream`, to which an array is bound, is NULL or the stream of the call. */
-static int is_in_order(const nl_py_tracer *r, const PyObject *stream) {
+static int is_on_trace_stream(const nl_py_tracer *r, const PyObject *stream) {
     return !stream || stream == r->stream;
 }
 
 /* Adds a view and returns its index. Returns -1 if the array is not a view of a value, or is bound
  * to another stream. */
-static int view_value(const nl_py_tracer *r, const nl_py_array *a) {
+static int find_or_add_view(const nl_py_tracer *r, const nl_py_array *a) {
     trace *made = r->made;
     int source = find_source_value(made, a);
-    if (source < 0 || !is_in_order(r, a->stream))
+    if (source < 0 || !is_on_trace_stream(r, a->stream))
         return -1;
     value *v = add_value(made, VIEW, (PyObject *)a);
     if (!v || !set_geometry(v, a))
@@ -149,21 +149,21 @@ static int view_value(const nl_py_tracer *r, const nl_py_array *a) {
     return made->value_count - 1;
 }
 
-static int is_handle(PyObject *stream, unsigned long long number) {
+static int is_stream_handle(PyObject *stream, unsigned long long number) {
     CUstream handle = stream ? ((nl_py_stream *)stream)->stream->handle : NULL;
     return handle && number == (unsigned long long)(uintptr_t)handle;
 }
 
 /* Returns whether the integer may be an address in one of the arrays, or the handle of the stream.
  * An address or a handle may differ in the next call, so it cannot be a constant of the trace. */
-static int is_address(const nl_py_tracer *r, PyObject *object) {
+static int may_be_address(const nl_py_tracer *r, PyObject *object) {
     const trace *made = r->made;
     unsigned long long number = PyLong_AsUnsignedLongLong(object);
     if (number == (unsigned long long)-1 && PyErr_Occurred()) {
         PyErr_Clear();
         return 0;
     }
-    if (is_handle(r->stream, number))
+    if (is_stream_handle(r->stream, number))
         return 1;
     for (int i = 0; i < made->value_count; i++) {
         const nl_py_array *a = (nl_py_array *)made->values[i].object;
@@ -175,7 +175,7 @@ static int is_address(const nl_py_tracer *r, PyObject *object) {
 
 static int is_constant(const nl_py_tracer *r, PyObject *object) {
     if (PyLong_CheckExact(object))
-        return !is_address(r, object);
+        return !may_be_address(r, object);
     return object == Py_None || PyBool_Check(object) || PyFloat_CheckExact(object) ||
            PyComplex_CheckExact(object) || PyUnicode_CheckExact(object) ||
            nl_py_hostarray_is_scalar(object) || nl_py_hostarray_is_descr(object) ||
@@ -184,7 +184,7 @@ static int is_constant(const nl_py_tracer *r, PyObject *object) {
 
 static int find_or_add_value(const nl_py_tracer *r, PyObject *object);
 
-static int tuple_value(const nl_py_tracer *r, PyObject *tuple) {
+static int add_tuple_value(const nl_py_tracer *r, PyObject *tuple) {
     trace *made = r->made;
     int count = (int)PyTuple_GET_SIZE(tuple), first = made->argument_count;
     if (PyTuple_GET_SIZE(tuple) > MAX_ARGUMENTS - first)
@@ -211,9 +211,9 @@ static int find_or_add_value(const nl_py_tracer *r, PyObject *object) {
     if (found >= 0)
         return found;
     if (nl_py_devarray_check_exact(r->state, object))
-        return view_value(r, (nl_py_array *)object);
+        return find_or_add_view(r, (nl_py_array *)object);
     if (PyTuple_CheckExact(object))
-        return tuple_value(r, object);
+        return add_tuple_value(r, object);
     if (object == r->stream)
         return add_value(r->made, STREAM, object) ? r->made->value_count - 1 : -1;
     if (!is_constant(r, object) && !nl_py_hostarray_is_exact_array(object))
@@ -296,7 +296,8 @@ static PyObject *record_allocation(nl_py_state *state, nl_py_array_parts *parts,
     r->uses = nl_device_count_uses();
     if (array)
         r->bytes += (int64_t)((nl_py_array *)array)->buffer->size;
-    if (r->made && array && !parts->owner && is_in_order(r, parts->stream) && r->bytes <= MAX_BYTES)
+    if (r->made && array && !parts->owner && is_on_trace_stream(r, parts->stream) &&
+        r->bytes <= MAX_BYTES)
         v = add_value(r->made, NEW, array);
     if (r->made && (!v || !set_geometry(v, (nl_py_array *)array)))
         mark_invalid(r);

@@ -250,7 +250,7 @@ PyObject *nl_py_values_read_element(nl_py_values *values, PyObject *array) {
     const nl_py_array *a = (nl_py_array *)array;
     int here = values->device && a->buffer->device == values->device;
     values->runs++;
-    return nl_py_devcopy_read_on(a, here ? values->stream : NULL);
+    return nl_py_devcopy_read_element_on(a, here ? values->stream : NULL);
 }
 
 static int read_element(nl_py_values *values, nl_py_value *v, nl_scalar *s) {

@@ -127,7 +127,7 @@ NUMBALITE_SIM_INLINE int run_gufunc(char *const *data, const size *dimensions,
                                             &cost) < 0
                    ? numbalite_sim::ops->raise()
                    : 0;
-    return serially<guarded>(Loop::any, data, n, strides, &c);
+    return run_serially<guarded>(Loop::any, data, n, strides, &c);
 }
 
 } // namespace numbalite_host

@@ -59,15 +59,15 @@ NUMBALITE_SIM_INLINE bool load(const bool *p) {
 template <class R, class Out> NUMBALITE_SIM_INLINE void put(const R &r, Out *out) {
     *out = (Out)r;
 }
-template <int k, class R> NUMBALITE_SIM_INLINE void put_items(const R &) {}
+template <int k, class R> NUMBALITE_SIM_INLINE void store_items(const R &) {}
 template <int k, class R, class Out, class... More>
-NUMBALITE_SIM_INLINE void put_items(const R &r, Out *out, More *...more) {
+NUMBALITE_SIM_INLINE void store_items(const R &r, Out *out, More *...more) {
     *out = (Out)numbalite::get<k>(r);
-    put_items<k + 1>(r, more...);
+    store_items<k + 1>(r, more...);
 }
 template <class R, class First, class Second, class... More>
 NUMBALITE_SIM_INLINE void put(const R &r, First *first, Second *second, More *...more) {
-    put_items<0>(r, first, second, more...);
+    store_items<0>(r, first, second, more...);
 }
 
 /* An unsigned integer type of the size of T, or T if there is no such type. */
@@ -130,7 +130,7 @@ struct layout {
 
 /* Returns whether the iterations are independent, that is, no iteration accesses the output of
  * another. */
-static bool independent(char *const *data, size n, const size *strides, layout of) {
+static bool are_iterations_independent(char *const *data, size n, const size *strides, layout of) {
     NUMBALITE_HOST_ROLLED
     for (int o = of.nin; o < of.operands; ++o) {
         size step = strides[o] < 0 ? -strides[o] : strides[o];
@@ -283,7 +283,7 @@ struct call {
 
 /* guarded: the code may fault. */
 template <bool guarded>
-NUMBALITE_SIM_INLINE int serially(nl_host_loop loop, char *const *data, size n, const size *strides,
+NUMBALITE_SIM_INLINE int run_serially(nl_host_loop loop, char *const *data, size n, const size *strides,
                                   const void *extra) {
     if (!guarded) {
         loop(data, n, strides, extra);
@@ -298,14 +298,14 @@ NUMBALITE_SIM_INLINE int run(char *const *data, size n, const size *strides) {
     static unsigned cost;
     flags kept;
     if (n >= Loop::few &&
-        !independent(data, n, strides, layout{Loop::nin, Loop::operands, Loop::sizes}))
-        return serially<guarded>(Loop::dependent, data, n, strides, 0);
+        !are_iterations_independent(data, n, strides, layout{Loop::nin, Loop::operands, Loop::sizes}))
+        return run_serially<guarded>(Loop::dependent, data, n, strides, 0);
     if (parallel && n >= Loop::block)
         return numbalite_sim::ops->parallel(Loop::any, Loop::operands, data, n, strides, 0, &cost) <
                        0
                    ? numbalite_sim::ops->raise()
                    : 0;
-    return serially<guarded>(Loop::any, data, n, strides, 0);
+    return run_serially<guarded>(Loop::any, data, n, strides, 0);
 }
 
 } // namespace numbalite_host

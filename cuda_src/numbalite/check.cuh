@@ -108,7 +108,8 @@ fail_here(int kind, const char *condition, const char *function, int line, const
 } // namespace nl_detail
 } // namespace numbalite
 
-/* Used where a thread waits for other threads that may have exited after a fault. */
+/* Ends the calling thread after a fault; used in loops in which a thread waits for other threads
+ * that may have exited after the fault. */
 #define NUMBALITE_LEAVE_AFTER_FAULT \
     if (*(volatile int *)&nl_fault_record.kind) \
     ::numbalite::nl_detail::exit_thread()

@@ -6,8 +6,8 @@
  * position; the bijection is applied again while the result is not less than n. The bijection is a
  * Feistel network of 24 rounds with halves of b / 2 bits (Mitchell, Stokes, Frank and Holmes,
  * "Bandwidth-optimal random shuffling for GPUs", 2022). Thus a few positions of a large permutation
- * can be computed without computing the others. Such networks are even permutations, so the first
- * two items are swapped at random to make odd permutations equally likely.
+ * can be computed without computing the others. Feistel networks are even permutations, so the
+ * first two items are swapped at random to make odd permutations equally likely.
  *
  * Weighted choices without replacement are a race: item i arrives after an exponential time divided
  * by its weight, and the first arrivals are chosen. The first arrivals are found by a bitonic

@@ -18,7 +18,7 @@ typedef unsigned long long arrival;
 #ifdef NUMBALITE_SIM
 NUMBALITE_FUNCTION void make_arrival(arrival *) {}
 NUMBALITE_FUNCTION void publish_arrivals() {}
-NUMBALITE_FUNCTION void expect(arrival *, unsigned int) {}
+NUMBALITE_FUNCTION void announce_bytes(arrival *, unsigned int) {}
 NUMBALITE_FUNCTION void copy(arrival *, void *to, const void *from, unsigned int bytes) {
     memcpy(to, from, bytes);
 }
@@ -40,7 +40,7 @@ NUMBALITE_FUNCTION void publish_arrivals() {
 
 /* Announces the number of bytes of a copy. Earlier writes of the thread to shared memory become
  * visible to the threads that wait for the arrival. */
-NUMBALITE_FUNCTION void expect(arrival *a, unsigned int bytes) {
+NUMBALITE_FUNCTION void announce_bytes(arrival *a, unsigned int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
                  :
                  : "r"(shared_address(a)), "r"(bytes)

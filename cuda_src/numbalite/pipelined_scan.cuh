@@ -24,8 +24,8 @@
 namespace numbalite {
 namespace nl_reduce {
 
-/* These constants have the same values in core/scanplan.c. A unit has at most 16 bytes; the units
- * of 8 threads occupy all banks. */
+/* The constants of a pipelined scan have the same values in core/scanplan.c. A unit has at most 16
+ * bytes; the units of 8 threads occupy all banks. */
 enum { PIPELINE_PIECES = 8, PIPELINE_STAGES = 4, PIPELINE_AHEAD = 2 };
 
 /* Returns the index of the thread's unit in a step. */
@@ -174,7 +174,7 @@ template <class S, class O> struct tile_stages {
             return it;
         const dimension &axis = p.dims[p.kept];
         int64 line = (int64)ticket - it.tile * p.results, left = p.length - it.tile * p.chunk;
-        place at = place_of(p, line, 0, nullptr);
+        place at = locate_part(p, line, 0, nullptr);
         it.from = (const char *)input + at.input + it.tile * p.chunk * (int64)sizeof(S);
         it.to = (char *)out + at.output + it.tile * p.chunk * axis.output;
         it.line = line * window_status_count(p.parts);
@@ -185,14 +185,14 @@ template <class S, class O> struct tile_stages {
         return it;
     }
 
-    /* Starts the copy of a tile to a stage. Must be called by one thread. */
+    /* Starts the copy of a tile to a stage; called by only one thread. */
     NUMBALITE_FUNCTION void fetch(const tile_of_line &it, int stage) const {
         unsigned int there = it.count * sizeof(S), whole = there & ~15u;
         tiles[stage] = it;
         /* the remaining bytes may begin within an element */
         for (unsigned int i = whole; i < there; i += sizeof(word))
             *(word *)((char *)at(stage) + i) = *(const word *)(it.from + i);
-        nl_pipeline::expect(&arrivals[stage], whole);
+        nl_pipeline::announce_bytes(&arrivals[stage], whole);
         if (whole > 0)
             nl_pipeline::copy(&arrivals[stage], at(stage), it.from, whole);
     }

@@ -46,10 +46,10 @@ struct dimension {
     int64 length, input, where, output;
 };
 
-/* This struct has the same layout as in core/reducelaunch.c and reduceplan.py. The kept dimensions
- * come first, then the reduced dimensions, outermost first. If is_last is 0, the launch stores the
- * results of parts: all parts of a result contiguously, or, if by_part is set, part k of all
- * results contiguously. */
+/* The plan of a launch, whose layout must match core/reducelaunch.c and reduceplan.py. The kept
+ * dimensions come first, then the reduced dimensions, outermost first. If is_last is 0, the launch
+ * stores the results of parts: all parts of a result contiguously, or, if by_part is set, part k of
+ * all results contiguously. */
 struct __align__(16) plan {
     /* initial value of type T, which is combined with the result if has_initial is set */
     unsigned char initial[NUMBALITE_REDUCE_INITIAL];
@@ -66,7 +66,7 @@ struct __align__(16) plan {
     dimension dims[NUMBALITE_REDUCE_DIMS];
 };
 
-NUMBALITE_FUNCTION unsigned int block_of(const plan &p) { return p.by_one ? 0 : blockIdx.x; }
+NUMBALITE_FUNCTION unsigned int plan_block(const plan &p) { return p.by_one ? 0 : blockIdx.x; }
 
 /* The plans of a launch whose last block combines the parts that all blocks stored. */
 struct plan_of_both {
@@ -181,7 +181,7 @@ NUMBALITE_FUNCTION int64 quotient(int64 a, int64 b) {
     return a / b;
 }
 
-NUMBALITE_FUNCTION place place_of(const plan &p, int64 result, int64 part, const int64 *segments) {
+NUMBALITE_FUNCTION place locate_part(const plan &p, int64 result, int64 part, const int64 *segments) {
     place at = {0, 0, 0, part * p.chunk, 0};
     at.end = at.begin + p.chunk < p.length ? at.begin + p.chunk : p.length;
     int64 rest = result;
@@ -358,8 +358,8 @@ constexpr unsigned int ALL = 0xffffffffu; /* mask of all lanes */
 /* number of warps of a block, which must match core/reduceplan.c */
 constexpr int TEAM = 8;
 
-/* Returns all bits or none, as the mask argument of `chosen`. Without this function, compilers turn
- * a condition of several selections into a branch, and shuffles after a branch wait for lanes that
+/* Returns all bits or none, as the mask argument of `chosen`. From a plain condition of several
+ * selections, compilers generate a branch, and shuffles after a branch wait for lanes that
  * diverged. The empty asm hides from the compiler that the mask is a condition. */
 NUMBALITE_FUNCTION unsigned int all_bits_if(bool condition) {
     unsigned int mask = condition ? ~0u : 0u;
@@ -686,7 +686,7 @@ NUMBALITE_FUNCTION void combine_row_totals(T *totals, T &total, int row, int lef
 template <class T, class O, class Source, bool Masked, int Team, class Op>
 NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where, void *out,
                              bool *flags, const int64 *segments, Op op) {
-    int64 slot = Team == 1 ? (int64)block_of(p) * TEAM + threadIdx.x / 32 : block_of(p);
+    int64 slot = Team == 1 ? (int64)plan_block(p) * TEAM + threadIdx.x / 32 : plan_block(p);
     if (slot >= p.results * p.parts)
         return; /* whole warps return, and there is no later barrier */
     int64 result = slot, part = 0;
@@ -694,7 +694,7 @@ NUMBALITE_FUNCTION void rows(const plan &p, const void *input, const void *where
         result = quotient(slot, p.parts);
         part = slot - result * p.parts;
     }
-    place at = place_of(p, result, part, segments);
+    place at = locate_part(p, result, part, segments);
     Source source(p, input, where, at);
     maybe<T> total;
     if constexpr (Team == 1)
@@ -760,7 +760,7 @@ NUMBALITE_FUNCTION void serial(const plan &p, const void *input, const void *whe
     if (slot >= p.results * p.parts)
         return;
     int64 part = quotient(slot, p.results), result = slot - part * p.results;
-    place at = place_of(p, result, part, segments);
+    place at = locate_part(p, result, part, segments);
     maybe<T> total = nothing<T>();
     if (p.reduced > 0) {
         const dimension &inner = p.dims[p.kept + p.reduced - 1];

@@ -155,8 +155,9 @@ template <class W, class A> struct sum_of : operation_on<sum_of<W, A>, A> {
     }
 };
 
-/* Returns a product that is rounded before it is used in a sum. Otherwise compilers contract a
- * product and a sum to one fma, and the error term would belong to a different product. */
+/* Returns a product that is rounded before it is used in a sum. Without this rounding, compilers
+ * contract a product and a sum to one fma, and the error term would belong to a different
+ * product. */
 NUMBALITE_FUNCTION float rounded_product(float a, float b) {
     return __fmul_rn(a, b);
 }

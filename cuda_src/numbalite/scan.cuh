@@ -40,7 +40,7 @@ NUMBALITE_FUNCTION void scan_serial(const plan &p, const void *input, const void
     if (slot >= p.results * p.parts)
         return;
     int64 part = quotient(slot, p.results), line = slot - part * p.results;
-    place at = place_of(p, line, part, nullptr);
+    place at = locate_part(p, line, part, nullptr);
     const dimension &axis = p.dims[p.kept];
     const char *x = (const char *)input + at.input;
     char *y = (char *)out + at.output;
@@ -71,14 +71,14 @@ NUMBALITE_FUNCTION void scan_rows(const plan &p, const void *input, const void *
                                   Op op) {
     constexpr int ahead = 8;
     const int length = (int)p.length, pitch = length | 1, lane = laneid();
-    const int64 first = ((int64)block_of(p) * (blockDim.x / 32) + threadIdx.x / 32) * 32;
+    const int64 first = ((int64)plan_block(p) * (blockDim.x / 32) + threadIdx.x / 32) * 32;
     if (first >= p.results)
         return; /* complete warps return */
     const int count = (int)(p.results - first < 32 ? p.results - first : 32);
     const int elements = count * length;
     const int64 line = first + (lane < count ? lane : 0);
     const dimension &axis = p.dims[p.kept];
-    place at = place_of(p, line, 0, nullptr);
+    place at = locate_part(p, line, 0, nullptr);
     T *rows = (T *)block_memory() + threadIdx.x / 32 * 32 * pitch;
 
     row_walk read(length);
@@ -314,7 +314,7 @@ template <class S, class T, class O, int V, int K, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_tiles(const plan &p, const void *input, void *out, void *memory, Op op) {
     int64 number = p.parts > 1 ? take_ticket((nl_status *)memory) : blockIdx.x;
     int64 tile = quotient(number, p.results), line = number - tile * p.results;
-    place at = place_of(p, line, 0, nullptr);
+    place at = locate_part(p, line, 0, nullptr);
     const dimension &axis = p.dims[p.kept];
     const char *x = (const char *)input + at.input;
     char *y = (char *)out + at.output;
@@ -350,7 +350,7 @@ NUMBALITE_FUNCTION void scan_columns(const plan &p, const void *input, void *out
     const int64 tile = quotient(number, across), first = (number - tile * across) * 32;
     const int count = (int)(p.results - first < 32 ? p.results - first : 32);
     const int64 line = first + (lane < count ? lane : 0), begin = tile * p.chunk + warp * COLUMN_ROWS;
-    const place at = place_of(p, line, 0, nullptr);
+    const place at = locate_part(p, line, 0, nullptr);
     const dimension &axis = p.dims[p.kept];
     const char *x = (const char *)input + at.input + begin * axis.input;
     char *y = (char *)out + at.output + begin * axis.output;
@@ -418,10 +418,10 @@ template <class S, class T, class O, int V, int K, bool Exclusive, class Op>
 NUMBALITE_FUNCTION void scan_warps(const plan &p, const void *input, void *out, Op op) {
     constexpr int turn = 32 * V * K;
     const int warp = (int)threadIdx.x / 32, lane = laneid();
-    const int64 line = (int64)block_of(p) * (blockDim.x / 32) + warp;
+    const int64 line = (int64)plan_block(p) * (blockDim.x / 32) + warp;
     if (line >= p.results)
         return; /* complete warps return */
-    const place at = place_of(p, line, 0, nullptr);
+    const place at = locate_part(p, line, 0, nullptr);
     const dimension &axis = p.dims[p.kept];
     const char *x = (const char *)input + at.input;
     char *y = (char *)out + at.output;

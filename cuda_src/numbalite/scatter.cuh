@@ -23,7 +23,7 @@ namespace numbalite {
 namespace nl_reduce {
 
 template <class A> NUMBALITE_FUNCTION A *element(const plan &p, void *a, int64 i) {
-    return (A *)((char *)a + place_of(p, i, 0, nullptr).input);
+    return (A *)((char *)a + locate_part(p, i, 0, nullptr).input);
 }
 
 /* Returns the address of the j-th operand. A scalar operand is stored in the plan itself. */

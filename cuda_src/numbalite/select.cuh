@@ -43,7 +43,7 @@ NUMBALITE_FUNCTION int64 count_selected_before(const plan &p, void *memory, int6
     return before;
 }
 
-NUMBALITE_FUNCTION offsets element_of(const plan &p, int64 i) {
+NUMBALITE_FUNCTION offsets offsets_of_element(const plan &p, int64 i) {
     if (p.reduced == 1) {
         offsets at = {i * p.dims[p.kept].input, i * p.dims[p.kept].where};
         return at;
@@ -84,14 +84,14 @@ NUMBALITE_FUNCTION void select(const plan &p, const void *input, const void *whe
         int64 i = first + k * 32;
         chosen[k] = i < p.length;
         if (Masked && chosen[k])
-            chosen[k] = *((const bool *)where + element_of(p, i).where);
+            chosen[k] = *((const bool *)where + offsets_of_element(p, i).where);
     }
     if (!Masked || moves) {
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             int64 i = first + k * 32;
             if (What == HALVES ? i < p.length : chosen[k])
-                item[k] = *(const S *)((const char *)input + element_of(p, i).input);
+                item[k] = *(const S *)((const char *)input + offsets_of_element(p, i).input);
         }
     }
     int own = 0;
@@ -136,7 +136,7 @@ NUMBALITE_FUNCTION void select(const plan &p, const void *input, const void *whe
         else if (What == INDICES)
             write_indices(p, i, to);
         else
-            *(S *)((char *)input + element_of(p, i).input) =
+            *(S *)((char *)input + offsets_of_element(p, i).input) =
                 ((const S *)out)[remainder(What == SPREAD ? at : i, result.length)];
     }
 }
@@ -229,11 +229,11 @@ NUMBALITE_FUNCTION void select_packed(const plan &p, const void *input, const vo
     for (int t = threadIdx.x; t < sum; t += blockDim.x) {
         const int64 i = base + numbers[t], at = before + t;
         if (What == VALUES)
-            *(S *)((char *)out + at * step) = *(const S *)((const char *)input + element_of(p, i).input);
+            *(S *)((char *)out + at * step) = *(const S *)((const char *)input + offsets_of_element(p, i).input);
         else if (What == INDICES)
             write_indices(p, i, (char *)out + at * step);
         else
-            *(S *)((char *)input + element_of(p, i).input) =
+            *(S *)((char *)input + offsets_of_element(p, i).input) =
                 ((const S *)out)[remainder(at, p.dims[0].length)];
     }
 }

@@ -129,7 +129,7 @@ NUMBALITE_FUNCTION void columns(const plan &p, const void *input, void *out, Op 
     int64 piece = (blockIdx.x - part * across) * 32 + laneid();
     int warp = threadIdx.x / 32;
     bool inside = piece * V < p.results;
-    place at = place_of(p, inside ? piece * V : 0, part, nullptr);
+    place at = locate_part(p, inside ? piece * V : 0, part, nullptr);
     int64 each = (at.end - at.begin + WARPS - 1) / WARPS, begin = at.begin + warp * each;
     int64 end = begin + each < at.end ? begin + each : at.end;
     T total[V];
@@ -202,7 +202,7 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
 #pragma unroll
     for (int k = 0; k < several; ++k) {
         int64 row = first + k * rows;
-        at[k] = place_of(p, row < p.results ? row : 0, 0, nullptr);
+        at[k] = locate_part(p, row < p.results ? row : 0, 0, nullptr);
         raw[k] =
             load_once((const uint4 *)((const char *)input + at[k].input) + threadIdx.x % Lanes);
     }
@@ -264,11 +264,11 @@ NUMBALITE_FUNCTION void teams(const plan &p, const void *input, void *out, Op op
 /* Reduces rows of any length and alignment, each with `Lanes` lanes. */
 template <class T, class O, class Source, int Lanes, class Op>
 NUMBALITE_FUNCTION void short_rows(const plan &p, const void *input, void *out, Op op) {
-    const int64 row = (int64)block_of(p) * (BLOCK / Lanes) + threadIdx.x / Lanes;
+    const int64 row = (int64)plan_block(p) * (BLOCK / Lanes) + threadIdx.x / Lanes;
     const int lane = (int)threadIdx.x % Lanes;
     /* lanes without a row reduce row 0, because shuffles need all lanes */
     const bool inside = row < p.results;
-    place at = place_of(p, inside ? row : 0, 0, nullptr);
+    place at = locate_part(p, inside ? row : 0, 0, nullptr);
     Source source(p, input, nullptr, at);
     maybe<T> total = reduce_interleaved<Lanes, T>(source, at.begin, at.end, lane, op);
     reduce_lanes<Lanes>(total, op);
@@ -283,13 +283,13 @@ NUMBALITE_FUNCTION void short_rows(const plan &p, const void *input, void *out, 
  * block. */
 template <class T, class O, class Source, int Lanes, class Op>
 NUMBALITE_FUNCTION void gapped_rows(const plan &p, const void *input, void *out, Op op) {
-    const int64 slot = block_of(p), length = p.dims[p.kept + p.reduced - 1].length;
+    const int64 slot = plan_block(p), length = p.dims[p.kept + p.reduced - 1].length;
     int64 result = slot, part = 0;
     if (p.parts > 1) {
         result = quotient(slot, p.parts);
         part = slot - result * p.parts;
     }
-    const place at = place_of(p, result, part, nullptr);
+    const place at = locate_part(p, result, part, nullptr);
     maybe<T> total = nothing<T>();
     for (int64 begin = at.begin + threadIdx.x / Lanes * length; begin < at.end;
          begin += BLOCK / Lanes * length) {
@@ -315,7 +315,7 @@ NUMBALITE_FUNCTION void stripes(const plan &p, const void *input, void *out, Op 
     int64 piece = (int64)blockIdx.x * BLOCK + threadIdx.x;
     if (piece * V >= p.results)
         return;
-    place at = place_of(p, piece * V, 0, nullptr);
+    place at = locate_part(p, piece * V, 0, nullptr);
     const char *x = (const char *)input + at.input;
     const int64 step = p.dims[p.kept].input;
     const int length = (int)p.length;
@@ -340,9 +340,9 @@ NUMBALITE_FUNCTION void narrow(const plan &p, const void *input, void *out, Op o
     __shared__ neighbours<T, V> totals[BLOCK];
     const int columns = (int)p.dims[p.kept - 1].length, lanes = columns / V, rows = BLOCK / lanes;
     const int lane = (int)threadIdx.x % lanes, row = (int)threadIdx.x / lanes;
-    const int64 group = quotient(block_of(p), p.parts), part = block_of(p) - group * p.parts;
+    const int64 group = quotient(plan_block(p), p.parts), part = plan_block(p) - group * p.parts;
     const int64 result = group * columns + lane * V;
-    place at = place_of(p, result, part, nullptr);
+    place at = locate_part(p, result, part, nullptr);
     const char *x = (const char *)input + at.input;
     int64 step = p.dims[p.kept].input, turn = p.parts * rows, first = part * rows;
     /* number of rows of threads that have elements */

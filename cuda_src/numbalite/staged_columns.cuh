@@ -47,7 +47,7 @@ NUMBALITE_FUNCTION void staged_columns(const plan &p, const void *input, void *o
     const int columns = p.kept == 2 ? (int)p.dims[1].length : 1;
     const int rows = (int)p.length, group = rows * columns;
     /* index of the block's first result */
-    const int64 first = (int64)block_of(p) * p.team * columns;
+    const int64 first = (int64)plan_block(p) * p.team * columns;
     const int64 rest = p.results - first;
     const int results = rest < p.team * columns ? (int)rest : p.team * columns;
     const int thread = (int)threadIdx.x, bytes = results * rows * (int)sizeof(S);

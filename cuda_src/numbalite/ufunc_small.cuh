@@ -1,7 +1,7 @@
 /* ufunc_small: kernels of element-wise functions for few contiguous elements, with one thread per
  * element.
  *
- * These kernels compile in a third of the time of the kernels of ufunc.cuh, whose threads have
+ * Small kernels compile in a third of the time of the kernels of ufunc.cuh, whose threads have
  * several elements and vectorized accesses, and are as fast for arrays that do not fill a GPU. The
  * generated source reads and writes each operand by its number. */
 #ifndef NUMBALITE_UFUNC_SMALL_CUH

@@ -147,10 +147,10 @@ template <class T, int E> NUMBALITE_FUNCTION void put_run(char *to, const T *ite
     }
 }
 
-/* A complex number is aligned like its real part. If its address is a multiple of its size, the
- * number is loaded with one access, otherwise with one access for each part. Vector types and word
- * types distinguish these cases, because NVRTC 13.0 merges two loads of the same type to one load
- * with the larger alignment. */
+/* A complex number is aligned like its real part. If the address of a complex number is a multiple
+ * of its size, the number is loaded with one access, otherwise with one access for each part.
+ * Vector types and word types distinguish these cases, because NVRTC 13.0 merges two loads of the
+ * same type to one load with the larger alignment. */
 template <int Size> struct vector_of : word_of<Size> {};
 template <> struct vector_of<8> { typedef uint2 type; };
 template <class T> union one_access {

@@ -53,7 +53,7 @@ NUMBALITE_SIM_INLINE void wait_read(unsigned but) {
 }
 /* Binds the copies for which the thread has not waited to a barrier, so that the copies are
  * complete when the current phase of the barrier ends. */
-NUMBALITE_SIM_INLINE void bind(const void *barrier) {
+NUMBALITE_SIM_INLINE void bind_to_barrier(const void *barrier) {
     report_step(NL_SIM_COPY_BIND, nullptr, nullptr, 0, barrier, 0, false);
 }
 /* Records that a thread has observed the end of a phase of the barrier. */

@@ -26,7 +26,7 @@ template <unsigned...> struct indices {};
 template <unsigned n, unsigned... rest> struct count_to : count_to<n - 1, n - 1, rest...> {};
 template <unsigned... all> struct count_to<0, all...> { typedef indices<all...> type; };
 
-NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter(const nl_sim_launch *launch,
+NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void set_launch_indices(const nl_sim_launch *launch,
                                                         nl_sim_dim block) {
     here.block_x = block.x;
     here.block_y = block.y;
@@ -44,7 +44,7 @@ NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter(const nl_sim_launch *lau
 }
 
 static NUMBALITE_SIM_UNCHECKED void enter_block(const nl_sim_launch *launch, nl_sim_dim block) {
-    enter(launch, block);
+    set_launch_indices(launch, block);
 }
 
 NUMBALITE_SIM_UNCHECKED NUMBALITE_SIM_INLINE void enter_thread(const nl_sim_launch *launch,
@@ -84,7 +84,7 @@ template <unsigned... i, class... A> struct nl_functions<indices<i...>, A...> {
 #endif
     static __attribute__((noinline)) void
     run_threads(const nl_sim_launch *launch, nl_sim_dim block, unsigned first, A... arguments) {
-        enter(launch, block);
+        set_launch_indices(launch, block);
         nl_sim_dim size = launch->block;
         unsigned x = first % size.x, rows = first / size.x;
         unsigned y = rows % size.y, z = rows / size.y;
@@ -153,8 +153,8 @@ struct nl_entry<void (*)(A...) noexcept, kernel> : nl_entry<void (*)(A...), kern
 #endif
 
 #ifdef NUMBALITE_SIM_CHECKED
-/* These functions allow all accesses; they are used before the image is initialized. */
-static inline NUMBALITE_SIM_UNCHECKED int allow(void *, unsigned long long, unsigned,
+/* Functions that allow all accesses, for the time before the image is initialized. */
+static inline NUMBALITE_SIM_UNCHECKED int allow_access(void *, unsigned long long, unsigned,
                                                 const void *) {
     return 0;
 }
@@ -169,7 +169,7 @@ static inline NUMBALITE_SIM_UNCHECKED void allow_fill(void *to, int value,
     for (unsigned long long i = 0; i < size; ++i)
         static_cast<volatile char *>(to)[i] = static_cast<char>(value);
 }
-static const nl_sim_checker absent = {0,          0,          nullptr, 0,       allow,
+static const nl_sim_checker absent = {0,          0,          nullptr, 0,       allow_access,
                                       allow_copy, allow_fill, nullptr, nullptr, allow_fence,
                                       nullptr,    nullptr,    nullptr, nullptr, nullptr,
                                       nullptr,    nullptr,    nullptr, 0};

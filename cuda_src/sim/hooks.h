@@ -10,8 +10,8 @@
  * An access is identified by its address and the hook's return address, which the engine uses to
  * find the source line for a report.
  *
- * These functions are the same for all kernels, and take longer to compile than most kernels. So
- * the hooks are in a separate compilation unit, which is compiled once and linked with each image
+ * The hooks are the same for all kernels, and take longer to compile than most kernels. So the
+ * hooks are in a separate compilation unit, which is compiled once and linked with each image
  * (numbalite/compilers/hostbuild.py). */
 #ifndef NUMBALITE_SIM_HOOKS_H
 #define NUMBALITE_SIM_HOOKS_H

@@ -1,6 +1,6 @@
 /* sim/library: functions of the C library that the engine implements for kernels (declared in
- * libc.h). These functions are not exported from the image. In code for CPU targets, the runtime
- * replaces the engine, and the C library's memory functions are used.
+ * libc.h). The functions of this header are not exported from the image. In code for CPU targets,
+ * the runtime replaces the engine, and the C library's memory functions are used.
  *
  * Most functions are inline, so that an image contains only those that its kernels call. */
 #ifndef NUMBALITE_SIM_LIBRARY_H

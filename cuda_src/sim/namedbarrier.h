@@ -31,7 +31,7 @@ NUMBALITE_SIM_INLINE word *block_barriers(const char *file, int line) {
         yield(file, line);
     return own.of;
 }
-NUMBALITE_SIM_INLINE word *at(unsigned id, const char *file, int line) {
+NUMBALITE_SIM_INLINE word *find_barrier(unsigned id, const char *file, int line) {
     if (id > 15)
         fault(719, "barriers have the numbers 0 to 15", file, line);
     return block_barriers(file, line) + id;
@@ -77,7 +77,7 @@ NUMBALITE_SIM_INLINE void __barrier_sync_count(unsigned id, unsigned count, NUMB
     if (id == 0 && count >= block_threads()) {
         barrier(NL_SIM_BARRIER, 0, file, line);
     } else {
-        namedbarrier::word *at = namedbarrier::at(id, file, line);
+        namedbarrier::word *at = namedbarrier::find_barrier(id, file, line);
         namedbarrier::wait(at, namedbarrier::arrive(at, count, file, line), file, line);
     }
 }
@@ -86,7 +86,7 @@ NUMBALITE_SIM_INLINE void __barrier_sync(unsigned id, NUMBALITE_SIM_SITE) {
 }
 NUMBALITE_SIM_INLINE void __barrier_arrive(unsigned id, unsigned count, NUMBALITE_SIM_SITE) {
     using namespace numbalite_sim;
-    namedbarrier::arrive(namedbarrier::at(id, file, line), count, file, line);
+    namedbarrier::arrive(namedbarrier::find_barrier(id, file, line), count, file, line);
 }
 
 #endif

@@ -73,7 +73,7 @@ NUMBALITE_SIM_UNCHECKED T fetch(unsigned long long texture, const nl_sim_fetch &
 }
 
 /* Returns the address of an element of a surface; NULL if it is outside. */
-inline NUMBALITE_SIM_UNCHECKED void *place_of(unsigned long long surface, const nl_sim_place &where, const char *file,
+inline NUMBALITE_SIM_UNCHECKED void *surface_address(unsigned long long surface, const nl_sim_place &where, const char *file,
                                        int line) {
     void *address = nullptr;
     const char *wrong = ops->surface(surface, &where, &address);
@@ -84,7 +84,7 @@ inline NUMBALITE_SIM_UNCHECKED void *place_of(unsigned long long surface, const 
 template <class T>
 NUMBALITE_SIM_UNCHECKED T surface_read(unsigned long long surface, const nl_sim_place &where, const char *file,
                                        int line) {
-    void *address = place_of(surface, where, file, line);
+    void *address = surface_address(surface, where, file, line);
     T result;
     if (address)
         __builtin_memcpy(&result, address, sizeof result);
@@ -95,7 +95,7 @@ NUMBALITE_SIM_UNCHECKED T surface_read(unsigned long long surface, const nl_sim_
 template <class T>
 NUMBALITE_SIM_UNCHECKED void surface_write(const T &value, unsigned long long surface, const nl_sim_place &where,
                                            const char *file, int line) {
-    if (void *address = place_of(surface, where, file, line))
+    if (void *address = surface_address(surface, where, file, line))
         __builtin_memcpy(address, &value, sizeof value);
 }
 constexpr int surface_boundary_mode(cudaSurfaceBoundaryMode mode) {

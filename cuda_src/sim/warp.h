@@ -35,21 +35,21 @@ NUMBALITE_SIM_INLINE unsigned vote(unsigned mask, bool value, nl_sim_vote which,
 
 /* These functions return the source lane of a shuffle. `segment` selects the bits of the lane that
  * identify its segment. */
-NUMBALITE_SIM_INLINE unsigned from_index(unsigned index, int width) {
+NUMBALITE_SIM_INLINE unsigned source_from_index(unsigned index, int width) {
     unsigned segment = 32u - static_cast<unsigned>(width);
     return (lane() & segment) | (index & 31 & ~segment);
 }
-NUMBALITE_SIM_INLINE unsigned from_up(unsigned delta, int width) {
+NUMBALITE_SIM_INLINE unsigned source_from_up(unsigned delta, int width) {
     unsigned me = lane(), first = me & (32u - static_cast<unsigned>(width));
     delta &= 31;
     return me >= first + delta ? me - delta : me;
 }
-NUMBALITE_SIM_INLINE unsigned from_down(unsigned delta, int width) {
+NUMBALITE_SIM_INLINE unsigned source_from_down(unsigned delta, int width) {
     unsigned me = lane(), last = me | (static_cast<unsigned>(width) - 1);
     delta &= 31;
     return me + delta <= last ? me + delta : me;
 }
-NUMBALITE_SIM_INLINE unsigned from_xor(unsigned lanes, int width) {
+NUMBALITE_SIM_INLINE unsigned source_from_xor(unsigned lanes, int width) {
     unsigned me = lane(), last = me | (static_cast<unsigned>(width) - 1);
     unsigned other = me ^ (lanes & 31);
     return other <= last ? other : me;
@@ -63,23 +63,23 @@ NUMBALITE_SIM_INLINE unsigned from_xor(unsigned lanes, int width) {
     NUMBALITE_SIM_INLINE T __shfl_sync(unsigned mask, T value, int source, int width = 32, \
                                        NUMBALITE_SIM_SITE) { \
         return numbalite_sim::shuffle( \
-            mask, value, NL_SIM_SHUFFLE_INDEX, numbalite_sim::from_index(static_cast<unsigned>(source), width), file, \
+            mask, value, NL_SIM_SHUFFLE_INDEX, numbalite_sim::source_from_index(static_cast<unsigned>(source), width), file, \
             line); \
     } \
     NUMBALITE_SIM_INLINE T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, \
                                           NUMBALITE_SIM_SITE) { \
         return numbalite_sim::shuffle(mask, value, NL_SIM_SHUFFLE_UP, \
-                                      numbalite_sim::from_up(delta, width), file, line); \
+                                      numbalite_sim::source_from_up(delta, width), file, line); \
     } \
     NUMBALITE_SIM_INLINE T __shfl_down_sync(unsigned mask, T value, unsigned delta, \
                                             int width = 32, NUMBALITE_SIM_SITE) { \
         return numbalite_sim::shuffle(mask, value, NL_SIM_SHUFFLE_DOWN, \
-                                      numbalite_sim::from_down(delta, width), file, line); \
+                                      numbalite_sim::source_from_down(delta, width), file, line); \
     } \
     NUMBALITE_SIM_INLINE T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, \
                                            NUMBALITE_SIM_SITE) { \
         return numbalite_sim::shuffle( \
-            mask, value, NL_SIM_SHUFFLE_XOR, numbalite_sim::from_xor(static_cast<unsigned>(lanes), width), file, \
+            mask, value, NL_SIM_SHUFFLE_XOR, numbalite_sim::source_from_xor(static_cast<unsigned>(lanes), width), file, \
             line); \
     }
 #define NUMBALITE_SIM_MATCHES(T) \

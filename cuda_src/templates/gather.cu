@@ -6,7 +6,7 @@
 #include "numbalite/complex.cuh"
 #include "numbalite/unsigned_types.cuh"
 template <int Mode, typename I>
-__device__ long long place_of(I index, long long length, long long step) {
+__device__ long long checked_offset(I index, long long length, long long step) {
     long long i = (long long)index;
     if (Mode == 2) {
         i = i < 0 ? 0 : i >= length ? length - 1 : i;

@@ -1,9 +1,9 @@
 /* The kernel of a reduction whose elements are computed from several arrays
  * (numbalite/ufuncs/mapped.py). The plan's input is an element's index in C order, times ${scale},
  * and nl_mapped computes the element with that index. If the width is 0, an operand's address is
- * computed from the index. Otherwise each operand has one stride between the elements of a part
- * (`steps`), so its address is base + i * stride; if the width is greater than 1, one access loads
- * ${width} neighbours. */
+ * computed from the index. If the width is not 0, each operand has one stride between the elements
+ * of a part (`steps`), so its address is base + i * stride; if the width is greater than 1, one
+ * access loads ${width} neighbours. */
 constexpr int nl_width = ${width};
 struct nl_operands {
     numbalite::nl_ufunc::slot slots[${count}];
@@ -106,7 +106,7 @@ NUMBALITE_FUNCTION void nl_serial(const numbalite::nl_reduce::plan &p, const nl_
     if (slot >= p.results * p.parts)
         return;
     numbalite::int64 part = quotient(slot, p.results), result = slot - part * p.results;
-    place at = place_of(p, result, part, nullptr);
+    place at = locate_part(p, result, part, nullptr);
     nl_mapped source(p, given, nullptr, at);
     maybe<T> total = nothing<T>();
     numbalite::int64 i = at.begin;

@@ -86,7 +86,7 @@ def kernel_source(count: int, is_checked: bool) -> str:
         offsets=", ".join(f"o{k} = 0" for k in every),
         steps=" ".join(f"o{k} += k * i{k}.strides[d];" for k in every),
         places=" + ".join(
-            f"place_of<Mode>(*(const I *)((const char *)i{k}.data() + o{k}), length{k}, step{k})"
+            f"checked_offset<Mode>(*(const I *)((const char *)i{k}.data() + o{k}), length{k}, step{k})"
             for k in every
         ),
         check="assert(index_is_within_the_axis);" if is_checked else "",

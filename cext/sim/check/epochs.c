@@ -85,7 +85,7 @@ static void free_segments(segment *first) {
     }
 }
 
-void nl_sim_epochs_forget(nl_sim_epochs *e) {
+void nl_sim_epochs_forget_all(nl_sim_epochs *e) {
     for (size_t i = 0; i < e->cells.capacity; i++) {
         cell *cells = e->cells.pages[i] ? e->cells.pages[i]->cells : NULL;
         for (unsigned k = 0; cells && k < NL_SIM_SHADOW_CELLS; k++)
@@ -102,7 +102,7 @@ void nl_sim_epochs_forget(nl_sim_epochs *e) {
 void nl_sim_epochs_close(nl_sim_epochs *e) {
     if (!e)
         return;
-    nl_sim_epochs_forget(e);
+    nl_sim_epochs_forget_all(e);
     free_segments(e->spare);
     nl_mem_free(e->bytes);
     nl_mem_free(e->block);

@@ -42,7 +42,7 @@ void nl_sim_epochs_mark_ended(nl_sim_epochs *epochs, uint32_t block);
  * runs out. */
 int nl_sim_epochs_forget_range(nl_sim_epochs *epochs, uintptr_t address, size_t size);
 /* Drops all accesses. */
-void nl_sim_epochs_forget(nl_sim_epochs *epochs);
+void nl_sim_epochs_forget_all(nl_sim_epochs *epochs);
 /* Calls `find` with each stored access of the four bytes at `address`, until `find` returns 1.
  * Returns 1 if `find` returned 1. */
 typedef int nl_sim_epochs_find(void *data, nl_sim_mark mark);

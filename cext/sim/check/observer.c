@@ -28,7 +28,7 @@ static void enter_image(nl_sim_worker *w) {
     w->race = check->race;
     nl_sim_shuffle_clear_state(w);
     if (nl_sim_arena_open(w) < 0)
-        nl_sim_fault_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory for shared memory");
+        nl_sim_fault_fail_job(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory for shared memory");
     w->profile = NULL;
     if (check->profile)
         nl_sim_profile_begin_worker(w);
@@ -49,7 +49,7 @@ static int record_block_begin(nl_sim_worker *w) {
     nl_sim_profile_begin_block(w);
     if (!w->race || nl_sim_race_begin_block(w) == 0)
         return 0;
-    nl_sim_fault_fail(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory to look for races");
+    nl_sim_fault_fail_job(w->job, CUDA_ERROR_OUT_OF_MEMORY, "no memory to look for races");
     return -1;
 }
 

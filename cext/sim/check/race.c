@@ -759,7 +759,7 @@ void nl_sim_race_order_grid(nl_sim_race *race) {
     if (++race->era == 0) {
         forget_pages(race);
         if (race->epochs)
-            nl_sim_epochs_forget(race->epochs);
+            nl_sim_epochs_forget_all(race->epochs);
         race->era = 1;
     }
 }

@@ -75,8 +75,8 @@ int nl_sim_race_depends_on_schedule(const nl_sim_race *race);
 /* Records that a thread has read the mask of active lanes, which depends on the schedule. */
 void nl_sim_race_note_activemask(struct nl_sim_worker *worker);
 
-/* Must be called when a block begins and ends, and for each access of its threads. `kind` of an
- * access is NL_SIM_ACCESS_* of sim/abi.h. `shared` is set if the address is in shared memory. */
+/* Call these functions when a block begins and ends, and for each access of its threads. `kind` of
+ * an access is NL_SIM_ACCESS_* of sim/abi.h. `shared` is set if the address is in shared memory. */
 int nl_sim_race_begin_block(struct nl_sim_worker *worker); /* returns -1 if memory runs out */
 void nl_sim_race_end_block(struct nl_sim_worker *worker);
 void nl_sim_race_check_access(struct nl_sim_worker *worker, unsigned thread, uintptr_t address,

@@ -268,8 +268,8 @@ const char *nl_sim_lines_keep_file_name(const char *file) {
 }
 
 /* Chooses the innermost position (that of the row, or of an inlined call) that is not in a header
- * of numbalite. If that position is in a header of CUDA's toolkit, also finds the innermost call of
- * the header in the user's source (line 0 if there is none). */
+ * of numbalite. If the innermost position is in a header of CUDA's toolkit, also finds the
+ * innermost call of the header in the user's source (line 0 if there is none). */
 static int choose_user_position(const unit *u, const row *found, const row *before,
                                 const nl_sim_call *calls, unsigned count, nl_sim_call *place,
                                 nl_sim_call *call, int *exact) {

@@ -54,7 +54,7 @@ static void check_unwritten_row(nl_sim_stream *stream, const void *from, size_t 
 }
 
 /* Marks the copy as watched if the stream check is enabled. */
-static void watch_copy(nl_sim_op *op) {
+static void mark_copy_watched(nl_sim_op *op) {
     if ((nl_sim_check_mask_of_thread() & NL_CHECK_STREAM) && nl_sim_streamclock_open() == 0)
         op->flags |= NL_SIM_OP_WATCHED;
 }
@@ -118,7 +118,7 @@ static copy_op *new_copy_op(void *to, const void *from, size_t size, size_t stag
         return NULL;
     c->op.run = run_copy;
     c->op.copy = clone_copy_op;
-    watch_copy(&c->op);
+    mark_copy_watched(&c->op);
     c->box.dstHost = to;
     c->box.srcHost = from;
     c->box.WidthInBytes = size;
@@ -364,7 +364,7 @@ static CUresult set_memory(CUdeviceptr to, unsigned value, unsigned width, size_
         return CUDA_ERROR_OUT_OF_MEMORY;
     s->op.run = run_fill;
     s->op.copy = clone_fill_op;
-    watch_copy(&s->op);
+    mark_copy_watched(&s->op);
     s->to = pointer_from_address(to);
     s->count = count;
     s->value = value;

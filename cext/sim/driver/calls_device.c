@@ -193,8 +193,8 @@ static CUresult sim_DeviceGetAttribute(int *value, int attribute, CUdevice devic
 
 /* Contexts */
 
-/* This call and the next two do not use the current context, so they are not counted as calls in
- * progress in that context. */
+/* The calls that retain, release and reset a primary context do not use the current context, so
+ * they are not counted as calls in progress in the current context. */
 
 static CUresult sim_DevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     NL_SIM_CHECK(nl_sim_call_state());

@@ -247,8 +247,9 @@ int nl_sim_capture_set_mark_lock_held(nl_sim_stream *stream, nl_sim_mark *mark) 
 }
 
 /* If the mark is after the last captured operation of its stream, the wait orders all work of this
- * stream before the work of the waiting stream. Then the flag `unjoined` moves from the mark's
- * stream to the waiting stream, unless the waiting stream is the first stream of the capture. */
+ * stream before the work of the waiting stream. In this case, the flag `unjoined` moves from the
+ * mark's stream to the waiting stream, unless the waiting stream is the first stream of the
+ * capture. */
 static void join_capture(nl_sim_stream *stream, const nl_sim_mark *mark) {
     nl_sim_stream *from = mark->stream;
     if (from->capture == mark->capture && from->captured_count == mark->count && from != stream) {

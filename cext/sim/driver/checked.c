@@ -45,8 +45,8 @@ static int begin_profile(const nl_sim_checked *what, nl_sim_job *job) {
     if (!(what->checks->mask & NL_CHECK_PROFILE) || job->is_silent ||
         nl_sim_profile_begin(job) == 0)
         return 0;
-    nl_sim_fault_fail(job, CUDA_ERROR_OUT_OF_MEMORY,
-                      "there is not enough memory to profile the kernel");
+    nl_sim_fault_fail_job(job, CUDA_ERROR_OUT_OF_MEMORY,
+                          "there is not enough memory to profile the kernel");
     return -1;
 }
 

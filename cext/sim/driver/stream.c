@@ -619,7 +619,7 @@ static void stop_streams_at_exit(void) {
             for (nl_sim_stream *s = nl_sim_context_at(i)->streams; s; s = s->next) {
                 if (!s->job)
                     continue;
-                nl_sim_fault_fail(s->job, CUDA_ERROR_DEINITIALIZED, "the process is ending");
+                nl_sim_fault_fail_job(s->job, CUDA_ERROR_DEINITIALIZED, "the process is ending");
                 nl_sim_watch_stop_grid(s->job, NL_SIM_INTERRUPTED);
             }
         }

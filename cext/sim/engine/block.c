@@ -60,8 +60,8 @@ static void enter_fiber(nl_sim_worker *w, nl_sim_fiber *fiber) {
 static int prepare_root(nl_sim_worker *w, void (*entry)(void *)) {
     int stack = nl_sim_stacks_acquire(&w->stacks);
     if (stack < 0) {
-        nl_sim_fault_fail(w->job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
-                          "not enough memory for the stacks of the block's threads");
+        nl_sim_fault_fail_job(w->job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                              "not enough memory for the stacks of the block's threads");
         return -1;
     }
     w->root_stack = (uint16_t)stack;

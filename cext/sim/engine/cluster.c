@@ -45,7 +45,7 @@ int nl_sim_cluster_is_shared(const nl_sim_launch *launch, uint64_t a, uint64_t b
 int nl_sim_cluster_open(nl_sim_job *job, uint64_t blocks) {
     job->clusters = nl_mem_zalloc((size_t)blocks * sizeof *job->clusters, NULL);
     if (!job->clusters) {
-        nl_sim_fault_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
+        nl_sim_fault_fail_job(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
         return -1;
     }
     job->cluster_count = blocks;
@@ -76,9 +76,9 @@ static void wait_for_other_blocks(nl_sim_worker *w) {
     }
     nl_mutex_unlock(&job->lock);
     if (nl_sim_interleave_wait(w) < 0)
-        nl_sim_fault_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
-                          "each block of a cluster needs a thread of the operating system, "
-                          "and no more threads can be created");
+        nl_sim_fault_fail_job(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                              "each block of a cluster needs a thread of the operating system, "
+                              "and no more threads can be created");
     nl_mutex_lock(&job->lock);
 }
 

@@ -67,7 +67,7 @@ _Noreturn void nl_sim_fault_raise(nl_sim_worker *w, CUresult status, uint32_t ki
     nl_sim_worker_leave_block(w, NL_SIM_FAULT);
 }
 
-void nl_sim_fault_fail(nl_sim_job *job, CUresult status, const char *text) {
+void nl_sim_fault_fail_job(nl_sim_job *job, CUresult status, const char *text) {
     nl_fault fault;
     nl_fault_init(&fault, 0, NL_FAULT_HEAD_NONE, nl_sim_fault_kernel_name(job->kernel));
     nl_fault_format(&fault, "%s", text);

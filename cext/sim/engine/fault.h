@@ -15,7 +15,7 @@ _Noreturn void nl_sim_fault_raise(nl_sim_worker *worker, CUresult status, uint32
                                   const char *message, unsigned thread, nl_sim_site site);
 /* Records a fault that the kernel has not caused, such as a lack of memory; can be called on any
  * stack. */
-void nl_sim_fault_fail(nl_sim_job *job, CUresult status, const char *text);
+void nl_sim_fault_fail_job(nl_sim_job *job, CUresult status, const char *text);
 
 /* nl_sim_fault_begin initializes a fault of the block that the worker runs. nl_sim_fault_locate
  * sets the fault's thread and source line. */

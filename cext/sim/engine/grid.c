@@ -29,7 +29,7 @@ static int run_worker(nl_sim_job *job, int owner, unsigned carrier) {
 
 static void run_worker_or_fail_job(nl_sim_job *job, int owner, unsigned carrier) {
     if (run_worker(job, owner, carrier) < 0)
-        nl_sim_fault_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
+        nl_sim_fault_fail_job(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
 }
 
 static void run_helper(void *argument) {

@@ -8,10 +8,10 @@
 #include "sim/engine/observer.h"
 
 void nl_sim_gridbarrier_lacks_threads(nl_sim_job *job) {
-    nl_sim_fault_fail(job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
-                      "a cooperative launch, or a launch with clusters, "
-                      "needs one thread of the operating system for each block, "
-                      "and no more threads can be created");
+    nl_sim_fault_fail_job(job, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+                          "a cooperative launch, or a launch with clusters, "
+                          "needs one thread of the operating system for each block, "
+                          "and no more threads can be created");
 }
 
 /* Records the fault that some blocks wait at the barrier while other blocks have ended. */

@@ -278,7 +278,7 @@ void nl_sim_interleave_run(nl_sim_job *job, void (*run)(nl_sim_job *job, unsigne
     uint64_t most = nl_sim_interleave_max_carriers(job);
     nl_sim_interleaver *t = nl_mem_zalloc(sizeof *t + most * sizeof *t->carriers, NULL);
     if (!t) {
-        nl_sim_fault_fail(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
+        nl_sim_fault_fail_job(job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "no memory to run a block");
         return;
     }
     t->job = job;

@@ -12,8 +12,8 @@
 
 struct nl_sim_worker;
 
-/* Measurements of a kernel that are kept between launches. They are only hints, and are written
- * without a lock. */
+/* Measurements of a kernel that are kept between launches. The measurements are only hints, and are
+ * written without a lock. */
 typedef struct nl_sim_history {
     /* set if the kernel's threads wait for each other, so that they start as fibers */
     uint32_t synchronises;

@@ -38,8 +38,8 @@ NUMBALITE_SIM_INLINE bool __mbarrier_test_wait_parity(__mbarrier_t *b, bool pari
 NUMBALITE_SIM_INLINE unsigned __mbarrier_token_pending_count(__mbarrier_token_t token) {
     return numbalite_sim::mbarrier::pending(token);
 }
-/* These functions test the phase once. If the phase has not ended, other threads run before the
- * call returns false. */
+/* The try_wait functions test the phase once. If the phase has not ended, other threads run before
+ * the call returns false. */
 NUMBALITE_SIM_INLINE bool __mbarrier_try_wait(__mbarrier_t *b, __mbarrier_token_t token, unsigned = 0,
                                               NUMBALITE_SIM_SITE) {
     return numbalite_sim::mbarrier::yield_unless_over(__mbarrier_test_wait(b, token, file, line), file, line);

@@ -22,5 +22,5 @@ NUMBALITE_SIM_INLINE void __pipeline_wait_prior(size_t groups) {
     numbalite_sim::asynccopy::wait(static_cast<unsigned>(groups));
 }
 template <class Barrier> NUMBALITE_SIM_INLINE void __pipeline_arrive_on(Barrier *barrier) {
-    numbalite_sim::asynccopy::bind(barrier);
+    numbalite_sim::asynccopy::bind_to_barrier(barrier);
 }

@@ -21,7 +21,7 @@ typedef struct {
     numbalite_sim::fault(719, "abort() was called", "", 0);
 }
 #endif
-/* This function is declared because standard headers use its name; a call in a kernel aborts. */
+/* rand() is declared because standard headers use its name; a call in a kernel aborts. */
 inline int rand() {
     abort();
 }

@@ -1,5 +1,5 @@
 /* cuda/std/__tuple_dir/structured_bindings.h: hides libcu++'s declaration of std::tuple_size, which
- * is for NVRTC. The declaration would conflict with that of the host library. */
+ * is for NVRTC. libcu++'s declaration would conflict with that of the host library. */
 #pragma once
 #include <utility>
 #include <cuda/std/__fwd/array.h>
