@@ -14,7 +14,7 @@ void nl_fault_init(nl_fault *f, uint32_t kind, nl_fault_head head, const char *k
     snprintf(f->kernel, sizeof f->kernel, "%s", kernel);
 }
 
-void nl_fault_format(nl_fault *f, const char *format, ...) {
+void nl_fault_set_text(nl_fault *f, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(f->what, sizeof f->what, format, arguments);

@@ -70,7 +70,7 @@ typedef struct nl_fault {
 /* Initializes a fault: all other fields are 0 or empty. */
 void nl_fault_init(nl_fault *fault, uint32_t kind, nl_fault_head head, const char *kernel);
 /* Sets `what` (printf format). */
-void nl_fault_format(nl_fault *fault, const char *format, ...)
+void nl_fault_set_text(nl_fault *fault, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Sets the source position; if `file` is NULL, the position is unknown. */
 void nl_fault_set_location(nl_fault_side *side, const char *file, int line);

@@ -59,7 +59,7 @@ static void reset_lock_in_child(void) {
         children[i]();
 }
 
-void nl_thread_on_fork(void (*child)(void)) {
+void nl_thread_call_in_child(void (*child)(void)) {
     nl_mutex_lock(&fork_lock);
     int i = 0;
     while (i < MAX_CHILDREN && children[i] != NULL && children[i] != child)

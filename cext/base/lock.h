@@ -103,7 +103,7 @@ static inline void nl_thread_pause(void) {
 }
 
 /* Calls `child` in every process forked from this one. A function is registered only once. */
-void nl_thread_on_fork(void (*child)(void));
+void nl_thread_call_in_child(void (*child)(void));
 
 static inline uint64_t nl_atomic_add(uint64_t *p, uint64_t v) {
     return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL);

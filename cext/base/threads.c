@@ -99,7 +99,7 @@ static void start_threads_lock_held(unsigned count, unsigned most) {
     nl_error ignored;
     if (threads - busy >= count || threads >= most)
         return;
-    nl_thread_on_fork(reset_pool_in_child);
+    nl_thread_call_in_child(reset_pool_in_child);
     sigfillset(&blocked);
     for (unsigned i = 0; i < sizeof kept / sizeof kept[0]; i++)
         sigdelset(&blocked, kept[i]);

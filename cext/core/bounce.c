@@ -116,7 +116,7 @@ size_t nl_bounce_min_size(void) {
     return nl_atomic_load(&least);
 }
 
-int nl_bounce_is_worth(size_t size) {
+int nl_bounce_is_faster(size_t size) {
     return size >= nl_bounce_min_size() && nl_bounce_can_lock(nl_bounce_min_size());
 }
 
@@ -170,22 +170,22 @@ static void copy_past_caches(char *to, const char *from, size_t size) {
 
 /* ---------------------------------------------------------------------- both directions */
 
-static void drop_event(CUevent event) {
+static void destroy_event(CUevent event) {
     if (nl_device_bind_for_release(marks.device, marks.generation))
         nl_driver_print_failure(nl_cu.EventDestroy(event), "cuEventDestroy");
 }
 
 static void destroy_clearing_events(void) {
     for (int i = 0; i < marks.count; i++)
-        drop_event(marks.events[i]);
+        destroy_event(marks.events[i]);
     if (marks.last != NULL)
-        drop_event(marks.last);
+        destroy_event(marks.last);
     if (marks.stream != NULL && nl_device_bind_for_release(marks.device, marks.generation))
         nl_driver_print_failure(nl_cu.StreamDestroy(marks.stream), "cuStreamDestroy");
     memset(&marks, 0, sizeof marks);
 }
 
-static int make_event(CUevent *event, nl_error *err) {
+static int create_event(CUevent *event, nl_error *err) {
     if (*event != NULL || NL_CU(err, EventCreate, event, CU_EVENT_DISABLE_TIMING) == 0)
         return 0;
     *event = NULL;
@@ -198,10 +198,10 @@ static int create_clearing_events(nl_device *dev, uint64_t events, nl_error *err
         destroy_clearing_events();
     marks.device = dev;
     marks.generation = generation;
-    if (nl_device_bind(dev, err) < 0 || make_event(&marks.last, err) < 0)
+    if (nl_device_bind(dev, err) < 0 || create_event(&marks.last, err) < 0)
         return -1;
     for (; marks.count < (int)events; marks.count++)
-        if (make_event(&marks.events[marks.count], err) < 0)
+        if (create_event(&marks.events[marks.count], err) < 0)
             return -1;
     if (marks.stream == NULL &&
         NL_CU(err, StreamCreateWithPriority, &marks.stream, CU_STREAM_NON_BLOCKING, 0) < 0) {
@@ -221,13 +221,13 @@ static void release_ring_in_child(void) {
 }
 
 static int is_staging_possible(size_t size) {
-    return nl_bounce_is_worth(size) && nl_bounce_can_lock(nl_atomic_load(&ring_size));
+    return nl_bounce_is_faster(size) && nl_bounce_can_lock(nl_atomic_load(&ring_size));
 }
 
 /* Returns 1 if this thread may use the ring, the events and the stream until release_ring_lock(); 0
  * if another copy uses them. */
 static int try_acquire_ring_lock(void) {
-    nl_thread_on_fork(release_ring_in_child);
+    nl_thread_call_in_child(release_ring_in_child);
     nl_mutex_lock(&lock);
     int is_free = !taken;
     taken = 1;

@@ -48,7 +48,7 @@ int nl_bounce_is_locked(const void *host);
  * faster. */
 int nl_bounce_can_lock(size_t size);
 /* Returns whether a copy of this size should use several threads. */
-int nl_bounce_is_worth(size_t size);
+int nl_bounce_is_faster(size_t size);
 size_t nl_bounce_min_size(void);
 /* Rounds a size up to a power of two, 64 KiB or more: with few different sizes, page-locked blocks
  * are reused more often. */

@@ -4,12 +4,12 @@
  * The last use of newly allocated memory (from cuMemAllocAsync on stream 0, or a block of the
  * cache) may still be pending on stream 0, or on a stream that stream 0 has joined. New work on
  * streams that are ordered with stream 0 runs after the pending use of the memory. Work on a
- * non-blocking stream is not ordered with stream 0. So nl_buffer_use makes a non-blocking stream
- * wait for the device's fence, an event on stream 0; after a query has found the fence complete, no
- * wait is added. Tickets count allocations: a fence recorded when `allocated` was n covers the
- * first n of them; `settled` is the number of allocations that are certainly complete. An upload
- * that may not be complete also has a ticket: until the process has used a non-blocking stream, no
- * thread waits for a copy of pageable memory.
+ * non-blocking stream is not ordered with stream 0. So nl_buffer_order_with_stream makes a
+ * non-blocking stream wait for the device's fence, an event on stream 0; after a query has found
+ * the fence complete, no wait is added. Tickets count allocations: a fence recorded when
+ * `allocated` was n covers the first n of them; `settled` is the number of allocations that are
+ * certainly complete. An upload that may not be complete also has a ticket: until the process has
+ * used a non-blocking stream, no thread waits for a copy of pageable memory.
  *
  * Two streams that are ordered with stream 0 are not ordered with each other. Memory that was used
  * on one ordered stream may be used on another ordered stream only after an operation on stream 0
@@ -126,7 +126,8 @@ static void mark_used_by_stream(nl_buffer *buffer, uint64_t user) {
         nl_atomic_or(&buffer->users, user);
 }
 
-int nl_buffer_use_on_other_stream(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
+int nl_buffer_order_with_other_stream(nl_buffer *buffer, CUstream stream, int blocking,
+                                      nl_error *err) {
     if (nl_capture_is_any_active() && !blocking) { /* launches of the graph will also use the
                                                     * buffer */
         nl_buffer_retain(buffer);
@@ -294,7 +295,7 @@ static void format_limit(size_t limit, char *text, size_t size) {
 
 /* Fills err with the driver's text, preceded by the requested size and the amounts of free, used
  * and cached memory. */
-static int refuse_allocation(nl_device *dev, size_t size, CUresult status, nl_error *err) {
+static int set_out_of_memory_error(nl_device *dev, size_t size, CUresult status, nl_error *err) {
     size_t available = 0, total = 0;
     char limit[64];
     nl_pool_statistics s = nl_pool_read_statistics(&dev->cache);
@@ -339,7 +340,7 @@ static int allocate_driver_memory(nl_device *dev, size_t capacity, nl_buffer *bu
         nl_pool_end_allocation(&dev->cache, &buffer->block, status == CUDA_SUCCESS);
     }
     if (status != CUDA_SUCCESS)
-        return refuse_allocation(dev, buffer->size, status, err);
+        return set_out_of_memory_error(dev, buffer->size, status, err);
     if (buffer->pooled && buffer->ordered == NULL)
         buffer->ticket = nl_atomic_add(&dev->allocated, 1) + 1;
     return 0;
@@ -383,7 +384,7 @@ int nl_buffer_alloc_ordered(nl_device *dev, size_t size, CUstream stream, int bl
         nl_atomic_load_entry(&allocator) != NULL) {
         return nl_buffer_alloc(dev, size, out, err) < 0
                    ? -1
-                   : nl_buffer_use(*out, stream, blocking, err);
+                   : nl_buffer_order_with_stream(*out, stream, blocking, err);
     }
     nl_buffer *buffer = nl_device_bind(dev, err) < 0 ? NULL : new_buffer(dev, size, err);
     if (buffer == NULL)

@@ -49,9 +49,9 @@ int nl_buffer_alloc(nl_device *dev, size_t size, nl_buffer **out, nl_error *err)
 int nl_buffer_alloc_pooled(nl_device *dev, size_t size, nl_buffer **out, nl_error *err);
 /* Allocates memory for work on one explicit stream only, in the order of that stream: the stream
  * does not wait for other streams, and no stream waits for it. The memory of this buffer does not
- * need nl_buffer_use, and is freed in the order of the stream, which must exist until the last
- * reference is released. Without the driver's pool, this function calls nl_buffer_alloc, then
- * nl_buffer_use. */
+ * need nl_buffer_order_with_stream, and is freed in the order of the stream, which must exist until
+ * the last reference is released. Without the driver's pool, this function calls nl_buffer_alloc,
+ * then nl_buffer_order_with_stream. */
 int nl_buffer_alloc_ordered(nl_device *dev, size_t size, CUstream stream, int blocking,
                             nl_buffer **out, nl_error *err);
 /* Gets a buffer from the cache, without a driver call. Returns NULL if the cache has no suitable
@@ -71,15 +71,17 @@ void nl_buffer_release(nl_buffer *buffer); /* accepts NULL; never fails */
 nl_buffer *nl_buffer_drop_reference(nl_buffer *buffer);
 void nl_buffer_destroy(nl_buffer *dropped);
 
-int nl_buffer_use_on_other_stream(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err);
-/* Call nl_buffer_use before work on `stream` accesses the buffer. `blocking` is set if the stream
- * is ordered with the legacy default stream. Makes a stream that is not ordered with the legacy
- * default stream wait for the allocation of the buffer; the host waits only if the stream is being
- * captured. */
-static inline int nl_buffer_use(nl_buffer *buffer, CUstream stream, int blocking, nl_error *err) {
+int nl_buffer_order_with_other_stream(nl_buffer *buffer, CUstream stream, int blocking,
+                                      nl_error *err);
+/* Call nl_buffer_order_with_stream before work on `stream` accesses the buffer. `blocking` is set
+ * if the stream is ordered with the legacy default stream. Makes a stream that is not ordered with
+ * the legacy default stream wait for the allocation of the buffer; the host waits only if the
+ * stream is being captured. */
+static inline int nl_buffer_order_with_stream(nl_buffer *buffer, CUstream stream, int blocking,
+                                              nl_error *err) {
     if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_LEGACY)
         return 0;
-    return nl_buffer_use_on_other_stream(buffer, stream, blocking, err);
+    return nl_buffer_order_with_other_stream(buffer, stream, blocking, err);
 }
 /* Records that an upload on the default stream may not be complete: the next use of any buffer on a
  * stream that is not ordered with the default stream waits for the upload. */

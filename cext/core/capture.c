@@ -160,7 +160,7 @@ int nl_capture_keep_alive(CUstream stream, void *thing, nl_error *err) {
 /* ---- begin and end ---- */
 
 void nl_capture_open(void) {
-    nl_thread_on_fork(forget_captures_in_child);
+    nl_thread_call_in_child(forget_captures_in_child);
     nl_atomic_add(&nl_capture_count, 1);
 }
 

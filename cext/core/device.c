@@ -61,7 +61,7 @@ static void forget_devices_in_child(void) {
     nl_atomic_add(&nl_device_epoch, 1);
 }
 
-static int refuse_in_forked_child(nl_error *err) {
+static int check_not_forked(nl_error *err) {
     if (!nl_atomic_load(&forked))
         return 0;
     return nl_error_set(
@@ -116,7 +116,7 @@ static int open_driver_lock_held(nl_error *err) {
 
 static int open_devices_lock_held(nl_error *err) {
     int count = 0;
-    nl_thread_on_fork(forget_devices_in_child);
+    nl_thread_call_in_child(forget_devices_in_child);
     nl_driver_set_adapter(nl_wait_adapt_table);
     nl_atomic_store(&opening, 1);
     if (open_driver_lock_held(err) < 0 || NL_CU(err, DeviceGetCount, &count) < 0) {
@@ -136,7 +136,7 @@ static int open_devices_lock_held(nl_error *err) {
 /* The opener runs Python code, so it is called without the lock. If several threads open at the
  * same time, only the thread that has opened the driver calls the opener again afterwards. */
 const char *nl_device_open(nl_error *err) {
-    if (refuse_in_forked_child(err) < 0)
+    if (check_not_forked(err) < 0)
         return NULL;
     if (nl_atomic_load(&opened))
         return nl_cu.kind;
@@ -304,7 +304,7 @@ static int retain_context(nl_device *dev, nl_error *err) {
     return status;
 }
 
-static int refuse_resetting(const nl_device *dev, nl_error *err) {
+static int set_resetting_error(const nl_device *dev, nl_error *err) {
     return nl_error_set(err, NL_ERR_RUNTIME, "device %d is being reset by another thread",
                         dev->ordinal);
 }
@@ -318,8 +318,8 @@ nl_device *nl_device_get(int ordinal, nl_error *err) {
     nl_device *dev = &devices[ordinal];
     if (nl_atomic_load(&ready[ordinal]))
         return dev;
-    int status =
-        nl_atomic_load(&resetting[ordinal]) ? refuse_resetting(dev, err) : retain_context(dev, err);
+    int status = nl_atomic_load(&resetting[ordinal]) ? set_resetting_error(dev, err)
+                                                     : retain_context(dev, err);
     return status < 0 ? NULL : dev;
 }
 
@@ -333,7 +333,7 @@ static inline int is_context_bound(const nl_device *dev) {
     return nl_cu.CtxGetCurrent(&current) == CUDA_SUCCESS && current == dev->context;
 }
 
-static int refuse_callback(nl_error *err) {
+static int check_not_in_callback(nl_error *err) {
     if (!here.in_callback)
         return 0;
     return nl_error_set(err, NL_ERR_RUNTIME,
@@ -344,9 +344,9 @@ static int refuse_callback(nl_error *err) {
 
 static int bind_context_again(nl_device *dev, nl_error *err) {
     uint64_t now = nl_atomic_load(&nl_device_epoch);
-    if (refuse_in_forked_child(err) < 0)
+    if (check_not_forked(err) < 0)
         return -1;
-    if (refuse_callback(err) < 0)
+    if (check_not_in_callback(err) < 0)
         return -1;
     if (!nl_atomic_load(&ready[dev->ordinal]) && nl_device_get(dev->ordinal, err) == NULL)
         return -1;
@@ -393,7 +393,7 @@ int nl_device_wait_for_release(nl_device *dev) {
         status = CUDA_SUCCESS;
     if (status == CUDA_SUCCESS)
         nl_pool_mark_ready(&dev->cache, NL_POOL_IDLE, stamp);
-    return status == CUDA_SUCCESS || nl_driver_is_sticky(status);
+    return status == CUDA_SUCCESS || nl_driver_is_context_lost(status);
 }
 
 int nl_device_wait_for_all(void) {
@@ -605,7 +605,7 @@ int nl_device_add_export(nl_device *dev, nl_error *err) {
     do {
         exports = nl_atomic_load(&dev->exports);
         if (exports == EXPORTS_REFUSED)
-            return refuse_resetting(dev, err);
+            return set_resetting_error(dev, err);
     } while (!nl_atomic_compare_swap(&dev->exports, exports, exports + 1));
     return 0;
 }
@@ -654,7 +654,7 @@ static void forget_context_state(nl_device *dev) {
 }
 
 /* Blocks new exports. Returns 0 if memory is exported. */
-static int refuse_exports(nl_device *dev) {
+static int block_exports(nl_device *dev) {
     return nl_atomic_compare_swap(&dev->exports, 0, EXPORTS_REFUSED);
 }
 
@@ -675,7 +675,7 @@ static void end_reset(nl_device *dev) {
  * fault, unless another library retains it. Before the context is released, the device's generation
  * is increased, so that other threads find that their objects are invalid and do not free them. */
 static int reset_context(nl_device *dev, nl_error *err) {
-    if (!refuse_exports(dev))
+    if (!block_exports(dev))
         return nl_error_set(err, NL_ERR_RUNTIME,
                             "device %d cannot be reset: host arrays use its memory (%llu arrays), "
                             "and reading them after the reset would crash; delete them first (del)",
@@ -709,7 +709,7 @@ static int is_context_held(const nl_device *dev) {
  * objects of this process. */
 static int close_context(nl_device *dev, nl_error *err) {
     int status;
-    if (!refuse_exports(dev))
+    if (!block_exports(dev))
         return 0; /* handled as if another library retained the context */
     begin_reset(dev);
     if (NL_CU(err, DevicePrimaryCtxRelease, dev->handle) < 0) {
@@ -736,7 +736,7 @@ int nl_device_is_ready(int ordinal) {
 
 int nl_device_close(int ordinal, nl_error *err) {
     int status = 0;
-    if (refuse_callback(err) < 0 || check_ordinal(ordinal, err) < 0)
+    if (check_not_in_callback(err) < 0 || check_ordinal(ordinal, err) < 0)
         return -1;
     nl_mutex_lock(&resets);
     if (nl_device_is_ready(ordinal))
@@ -746,7 +746,7 @@ int nl_device_close(int ordinal, nl_error *err) {
 }
 
 int nl_device_reset(nl_device *dev, nl_error *err) {
-    if (refuse_in_forked_child(err) < 0 || refuse_callback(err) < 0)
+    if (check_not_forked(err) < 0 || check_not_in_callback(err) < 0)
         return -1;
     nl_mutex_lock(&resets);
     int status = reset_context(dev, err);

@@ -132,7 +132,7 @@ static void append_shape(nl_text *t, const int64_t *shape, int ndim) {
 }
 
 /* The error lists the shapes of all given operands and their loop dimensions. */
-static int refuse_broadcast(const nl_gloop *loop, nl_error *err) {
+static int set_broadcast_error(const nl_gloop *loop, nl_error *err) {
     char buffer[1000];
     nl_text t = nl_text_over_buffer(buffer, sizeof buffer);
     for (int i = 0; i < operand_count(loop); i++) {
@@ -153,7 +153,7 @@ static int refuse_broadcast(const nl_gloop *loop, nl_error *err) {
                         loop->core->name, buffer);
 }
 
-static int refuse_output(const nl_gloop *loop, int operand, nl_error *err) {
+static int set_output_error(const nl_gloop *loop, int operand, nl_error *err) {
     const nl_goperand *o = &loop->operands[operand];
     int64_t wanted[NL_MAX_DIMS];
     char given[400], broadcast[400];
@@ -193,7 +193,7 @@ int nl_gloop_broadcast_operands(nl_gloop *loop, nl_error *err) {
         loop->shape[k] = 1;
     for (int i = 0; i < operand_count(loop); i++)
         if (loop->operands[i].given && broadcast_loop_dimensions(loop, &loop->operands[i]) < 0)
-            return refuse_broadcast(loop, err);
+            return set_broadcast_error(loop, err);
     for (int i = 0; i < operand_count(loop); i++) {
         const nl_goperand *o = &loop->operands[i];
         if (!o->given || !nl_gcore_is_written(c, i))
@@ -202,11 +202,11 @@ int nl_gloop_broadcast_operands(nl_gloop *loop, nl_error *err) {
         for (int k = 0; k < loop->ndim; k++) {
             int at = k - (loop->ndim - own);
             if ((at < 0 ? 1 : o->array.shape[o->axes[at]]) != loop->shape[k])
-                return refuse_output(loop, i, err);
+                return set_output_error(loop, i, err);
         }
         for (int k = own; i >= c->nin && loop->keepdims && k < o->array.ndim; k++)
             if (o->array.shape[o->axes[k]] != 1)
-                return refuse_broadcast(loop, err);
+                return set_broadcast_error(loop, err);
     }
     return 0;
 }

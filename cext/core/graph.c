@@ -58,7 +58,7 @@ static void close_capture_and_release(void) {
     nl_device_release_postponed();
 }
 
-static int refuse_stream(const nl_stream *stream, nl_error *err) {
+static int check_can_capture(const nl_stream *stream, nl_error *err) {
     CUstream handle = stream->handle;
     if (handle != NULL && handle != CU_STREAM_LEGACY)
         return 0;
@@ -87,7 +87,7 @@ static int begin_capture(nl_graph *g, nl_error *err) {
 }
 
 int nl_graph_begin(nl_stream *stream, void *owner, nl_graph **out, nl_error *err) {
-    if (refuse_stream(stream, err) < 0)
+    if (check_can_capture(stream, err) < 0)
         return -1;
     if (stream->owned && nl_device_check_generation(stream->device, stream->generation, err) < 0)
         return -1;
@@ -188,7 +188,7 @@ int nl_graph_launch(nl_graph *g, CUstream stream, int blocking, nl_error *err) {
     if (nl_capture_id_of_stream(stream) != 0)
         return nl_error_set(err, NL_ERR_RUNTIME, "a graph cannot be launched inside a capture");
     for (size_t i = 0; stream != NULL && i < g->capture.count; i++)
-        if (nl_buffer_use(g->capture.things[i], stream, blocking, err) < 0)
+        if (nl_buffer_order_with_stream(g->capture.things[i], stream, blocking, err) < 0)
             return -1;
     nl_mutex_lock(&g->lock);
     int status = NL_CU(err, GraphLaunch, g->exec, stream);

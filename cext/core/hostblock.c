@@ -39,7 +39,7 @@ static void initialize_pool(void) {
     nl_mutex_lock(&once);
     if (!opened) {
         nl_pool_init(&pool, 0);
-        nl_thread_on_fork(reset_pool_in_child);
+        nl_thread_call_in_child(reset_pool_in_child);
         nl_atomic_store(&opened, 1);
     }
     nl_mutex_unlock(&once);
@@ -127,14 +127,14 @@ static int unlock_pages(nl_host_block *b) {
     return 1;
 }
 
-static void drop_event(nl_host_block *b) {
+static void destroy_event(nl_host_block *b) {
     if (b->event != NULL && nl_device_bind_for_release(b->event_device, b->event_generation))
         nl_driver_print_failure(nl_cu.EventDestroy(b->event), "cuEventDestroy");
     b->event = NULL;
 }
 
 static void free_pages(nl_host_block *b) {
-    drop_event(b);
+    destroy_event(b);
     if (unlock_pages(b))
         munmap(b->memory, b->block.capacity);
     nl_mem_free(b);
@@ -344,7 +344,7 @@ void nl_hostblock_release(nl_host_block *b) {
 static int record_stream_event(nl_host_block *b, nl_device *dev, CUstream stream, nl_error *err) {
     if (b->event != NULL &&
         (b->event_device != dev || b->event_generation != nl_atomic_load(&dev->generation)))
-        drop_event(b);
+        destroy_event(b);
     if (nl_device_bind(dev, err) < 0)
         return -1;
     if (b->event == NULL) {

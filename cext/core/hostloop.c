@@ -62,7 +62,7 @@ void nl_hostloop_pop_fault(nl_fault *f) {
         *f = *last;
     } else {
         nl_fault_init(f, 0, NL_FAULT_HEAD_LINE, "");
-        nl_fault_format(f, "an error occurred, and there was no memory for its text");
+        nl_fault_set_text(f, "an error occurred, and there was no memory for its text");
     }
     free(last);
     last = NULL;
@@ -82,7 +82,7 @@ static void describe_fault(nl_fault *f, const nl_host_fault *what) {
                                                         : 0;
     nl_fault_init(f, kind, NL_FAULT_HEAD_LINE, "");
     nl_fault_set_location(&f->at, what->file, what->line);
-    nl_fault_format(f, "%s", what->message);
+    nl_fault_set_text(f, "%s", what->message);
     if (what->array) {
         nl_fault_set_name(&f->element, what->array);
         f->element.indices = 1;
@@ -174,7 +174,7 @@ static void install_handlers(void) {
 }
 #endif
 
-int nl_hostloop_range_add(const void *low, const void *high) {
+int nl_hostloop_add_trap_range(const void *low, const void *high) {
     nl_mutex_lock(&range_lock);
     range *r = nl_atomic_load_pointer(&ranges);
     while (r != NULL && nl_atomic_load(&r->high) != 0)
@@ -195,7 +195,7 @@ int nl_hostloop_range_add(const void *low, const void *high) {
     return r != NULL ? 0 : -1;
 }
 
-void nl_hostloop_range_remove(const void *low) {
+void nl_hostloop_remove_trap_range(const void *low) {
     nl_mutex_lock(&range_lock);
     for (range *r = nl_atomic_load_pointer(&ranges); r != NULL; r = r->next) {
         if (nl_atomic_load(&r->high) != 0 && nl_atomic_load(&r->low) == (uintptr_t)low) {
@@ -285,7 +285,7 @@ static void end_loop_in_child(void) {
 static int run_with_pool_threads(job *j, int threads) {
     unsigned others = (unsigned)threads - 1;
     j->shared = (nl_threads_job){.run = run_chunks, .data = j};
-    nl_thread_on_fork(end_loop_in_child);
+    nl_thread_call_in_child(end_loop_in_child);
     nl_threads_offer_job(&j->shared, others, others);
     run_chunks(j);
     nl_threads_close(&j->shared);

@@ -20,8 +20,8 @@ void nl_hostloop_set_raise_hook(int (*raise)(void));
 
 /* Makes integer divisions that trap in [low, high) return the same result as on a GPU, until the
  * range is removed. Returns 0, or -1 if memory ran out. */
-int nl_hostloop_range_add(const void *low, const void *high);
-void nl_hostloop_range_remove(const void *low);
+int nl_hostloop_add_trap_range(const void *low, const void *high);
+void nl_hostloop_remove_trap_range(const void *low);
 
 /* Set and return the number of threads of parallel loops: the maximum of the process, and the
  * setting of the calling thread. */

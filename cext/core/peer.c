@@ -115,7 +115,7 @@ static int allocate_dense_block(nl_peer *packed, nl_layout *layout, nl_buffer **
     if (nl_buffer_alloc(packed->device, layout_bytes(layout), buffer, err) < 0)
         return -1;
     packed->address = (*buffer)->address;
-    return nl_buffer_use(*buffer, packed->stream, packed->blocking, err);
+    return nl_buffer_order_with_stream(*buffer, packed->stream, packed->blocking, err);
 }
 
 static int copy_packed(const nl_peer *to, const nl_peer *from, const nl_peer *given,

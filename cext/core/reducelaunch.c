@@ -47,7 +47,7 @@ int64_t nl_reducelaunch_input_stride_key(const dim *d) {
 }
 
 /* Sorts the dimensions by insertion, because there are few. */
-void nl_reducelaunch_sort(dims *d, int64_t (*key)(const dim *)) {
+void nl_reducelaunch_sort_dims(dims *d, int64_t (*key)(const dim *)) {
     for (int i = 1; i < d->count; i++) {
         dim one = d->at[i];
         int j = i;
@@ -110,9 +110,9 @@ size_t nl_reducelaunch_storage_size(int64_t accumulator) {
                                                  * step */
 }
 
-int nl_reducelaunch_write(nl_reduce_plan *plan, const nl_reduce_schedule *s, const dims *kept,
-                          const dims *reduced, int64_t accumulator,
-                          const nl_reduce_plan_options *o) {
+int nl_reducelaunch_write_plan(nl_reduce_plan *plan, const nl_reduce_schedule *s, const dims *kept,
+                               const dims *reduced, int64_t accumulator,
+                               const nl_reduce_plan_options *o) {
     int wide = kept->count + reduced->count > NL_REDUCE_SMALL_DIMS;
     size_t initial = initial_value_size(accumulator);
     size_t size = step_plan_size(accumulator, wide ? NL_REDUCE_MAX_DIMS : NL_REDUCE_SMALL_DIMS);

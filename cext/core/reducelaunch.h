@@ -47,7 +47,8 @@ void nl_reducelaunch_append_merged(nl_reduce_dims *d, nl_reduce_dim one);
 nl_reduce_dims nl_reducelaunch_merge_dims(const nl_reduce_dims *d);
 int64_t nl_reducelaunch_input_stride_key(const nl_reduce_dim *d); /* sort key by which the largest
                                                                    * stride of the input is first */
-void nl_reducelaunch_sort(nl_reduce_dims *d, int64_t (*key)(const nl_reduce_dim *)); /* stable */
+void nl_reducelaunch_sort_dims(nl_reduce_dims *d,
+                               int64_t (*key)(const nl_reduce_dim *)); /* stable */
 
 typedef enum nl_reduce_kind {
     NL_REDUCE_NONE,
@@ -149,8 +150,8 @@ uint8_t nl_reducelaunch_add_scratch(nl_reduce_plan *plan, nl_reduce_scratch_kind
 void nl_reducelaunch_set_slots(nl_reduce_step *step, int count, const uint8_t *slots);
 /* Appends a plan to the bytes of the last step's plan. Returns whether the appended plan is
  * wide. */
-int nl_reducelaunch_write(nl_reduce_plan *plan, const nl_reduce_schedule *schedule,
-                          const nl_reduce_dims *kept, const nl_reduce_dims *reduced,
-                          int64_t accumulator, const nl_reduce_plan_options *options);
+int nl_reducelaunch_write_plan(nl_reduce_plan *plan, const nl_reduce_schedule *schedule,
+                               const nl_reduce_dims *kept, const nl_reduce_dims *reduced,
+                               int64_t accumulator, const nl_reduce_plan_options *options);
 
 #endif

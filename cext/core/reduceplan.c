@@ -530,7 +530,7 @@ static dims intermediate_dimensions(const dims *kept, const dim *later, int coun
             &all, (dim){kept->at[i].length, kept->at[i].input, kept->at[i].where, 0});
     for (int i = 0; i < count; i++)
         nl_reducelaunch_append_dim(&all, (dim){later[i].length, later[i].input, later[i].where, 0});
-    nl_reducelaunch_sort(&all, nl_reducelaunch_input_stride_key);
+    nl_reducelaunch_sort_dims(&all, nl_reducelaunch_input_stride_key);
     return nl_reducelaunch_merge_dims(&all);
 }
 
@@ -614,7 +614,7 @@ static void plan_one_launch(const reduction *f, const schedule *s, int segmented
     nl_reduce_step *step = add_step(plan, s, NL_REDUCE_STORED, NL_REDUCE_RESULT, f->cached,
                                     nl_reducelaunch_count_elements(&f->kept));
     step->wide =
-        nl_reducelaunch_write(plan, s, &f->kept, &f->reduced, f->r->traits.accumulator, &o);
+        nl_reducelaunch_write_plan(plan, s, &f->kept, &f->reduced, f->r->traits.accumulator, &o);
     nl_reducelaunch_set_slots(step, 5, slots);
 }
 
@@ -673,19 +673,19 @@ static void plan_partial_results(const reduction *f, const schedule *s, const di
     nl_reducelaunch_append_dim(&of_one, (dim){s->parts, after * size, after, 0});
     dims of_results = make_scratch_dims(f, by_part ? 1 : s->parts, size, &of_one);
     if (f->later.count) {
-        nl_reducelaunch_sort(&of_one, nl_reducelaunch_input_stride_key);
+        nl_reducelaunch_sort_dims(&of_one, nl_reducelaunch_input_stride_key);
         of_one = nl_reducelaunch_merge_dims(&of_one);
     }
     nl_reduce_plan_options first = {NULL, 0, 0, 0, -1, by_part, 0, 1.0, 0},
                            ending = {r->initial, r->initial_size, 1, 1, -1, 0, 0, r->divisor, 0};
     nl_reduce_step *step = add_step(plan, s, NL_REDUCE_STORED, NL_REDUCE_LOOP, f->cached, numbers);
-    step->wide = nl_reducelaunch_write(plan, s, kept, reduced, size, &first);
+    step->wide = nl_reducelaunch_write_plan(plan, s, kept, reduced, size, &first);
     if (!step->wide && !f->later.count)
         step->last = last_block_schedule(s, results, t);
     if (step->last.kind) {
         ending.by_one = 1;
         step->writes = NL_REDUCE_RESULT;
-        nl_reducelaunch_write(plan, &step->last, &of_results, &of_one, size, &ending);
+        nl_reducelaunch_write_plan(plan, &step->last, &of_results, &of_one, size, &ending);
         uint8_t counter = nl_reducelaunch_add_scratch(plan, NL_REDUCE_COUNTER, 1);
         nl_reducelaunch_set_slots(
             step, 6,
@@ -699,7 +699,7 @@ static void plan_partial_results(const reduction *f, const schedule *s, const di
     last.parts = 1;
     last.chunk = s->parts * each;
     step = add_step(plan, &last, NL_REDUCE_LOOP, NL_REDUCE_RESULT, 1, results);
-    step->wide = nl_reducelaunch_write(plan, &last, &of_results, &of_one, size, &ending);
+    step->wide = nl_reducelaunch_write_plan(plan, &last, &of_results, &of_one, size, &ending);
     nl_reducelaunch_set_slots(step, 5,
                               (uint8_t[]){parts, flags, NL_REDUCE_OUTPUT, NL_REDUCE_OUTPUT, parts});
 }
@@ -736,12 +736,12 @@ static void read_dimensions(const nl_reduce_request *r, reduction *f) {
     f->cached = nl_reducelaunch_count_elements(&kept) * nl_reducelaunch_count_elements(&reduced) *
                     r->traits.itemsize <=
                 nl_reducelimit_value(NL_LIMIT_CACHED_BYTES);
-    nl_reducelaunch_sort(&kept, nl_reducelaunch_input_stride_key);
+    nl_reducelaunch_sort_dims(&kept, nl_reducelaunch_input_stride_key);
     kept = nl_reducelaunch_merge_dims(&kept);
     for (int i = 0; i < kept.count; i++)
         nl_reducelaunch_append_dim(&f->kept, kept.at[i]);
     if (r->segmented < 0 && r->reorderable)
-        nl_reducelaunch_sort(&reduced, nl_reducelaunch_input_stride_key);
+        nl_reducelaunch_sort_dims(&reduced, nl_reducelaunch_input_stride_key);
     f->reduced = r->segmented < 0 ? nl_reducelaunch_merge_dims(&reduced) : reduced;
 }
 
@@ -762,7 +762,7 @@ void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
     schedule s = nl_reduceplan_choose_schedule(&kept, &f.reduced, t);
     if (r->reorderable && s.kind == NL_REDUCE_COLUMNS &&
         last_dimension_of(&f.reduced)->length < SHORT_RUN)
-        nl_reducelaunch_sort(
+        nl_reducelaunch_sort_dims(
             &f.reduced, dim_length); /* the longest contiguous row becomes the last dimension */
     if (s.parts == 1 && !f.later.count)
         plan_one_launch(&f, &s, -1, plan);

@@ -305,7 +305,7 @@ static void add_step(nl_reduce_plan *plan, const schedule *s, const geometry *g,
     nl_reduce_step *step = nl_reducelaunch_add_step(plan, s, reads, writes, grid);
     step->vec = g->vec;
     step->shared_bytes = shared_memory_bytes(s, g);
-    step->wide = nl_reducelaunch_write(plan, s, &g->kept, &along, g->size.loop, o);
+    step->wide = nl_reducelaunch_write_plan(plan, s, &g->kept, &along, g->size.loop, o);
     nl_reducelaunch_set_slots(step, 5, slots);
 }
 
@@ -354,7 +354,7 @@ static void read_dimensions(const nl_scan_request *r, geometry *g) {
         else
             nl_reducelaunch_append_dim(&g->kept, one);
     }
-    nl_reducelaunch_sort(&g->kept, nl_reducelaunch_input_stride_key);
+    nl_reducelaunch_sort_dims(&g->kept, nl_reducelaunch_input_stride_key);
     g->kept = nl_reducelaunch_merge_dims(&g->kept);
     g->vec = 1;
     g->size = (sizes){r->stored, r->accumulator, r->result};

@@ -193,7 +193,7 @@ void nl_stop_record_launch(nl_stop *s, const char *kernel, const nl_params *para
 
 /* ------------------------------------------------------------------------------------ stopping */
 
-static int is_stop_live(const nl_stop *s) {
+static int is_module_current(const nl_stop *s) {
     const nl_device *dev = s->device;
     return s->generation == nl_atomic_load(&dev->generation) &&
            lines[dev->ordinal].generation == s->generation;
@@ -207,7 +207,7 @@ static void sleep_briefly(void) {
  * returns them. */
 static void write_flags_lock_held(int set) {
     for (nl_stop *s = first; s != NULL; s = s->next) {
-        if (!s->address || !is_stop_live(s) ||
+        if (!s->address || !is_module_current(s) ||
             nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
             continue;
         page *p = lines[s->device->ordinal].page;
@@ -218,7 +218,7 @@ static void write_flags_lock_held(int set) {
 
 static int is_first_on_device(const nl_stop *s) {
     for (const nl_stop *t = first; t != s; t = t->next)
-        if (t->device == s->device && is_stop_live(t))
+        if (t->device == s->device && is_module_current(t))
             return 0;
     return 1;
 }
@@ -243,7 +243,7 @@ static int wait_for_devices_lock_held(const nl_wait_end *how, CUcontext current,
     if (!is_complete_by_deadline(deadline, how->query, how->handle))
         return 0;
     for (nl_stop *s = first; s != NULL; s = s->next)
-        if (is_stop_live(s) && is_first_on_device(s) &&
+        if (is_module_current(s) && is_first_on_device(s) &&
             nl_cu.CtxSetCurrent(s->device->context) == CUDA_SUCCESS)
             (void)is_complete_by_deadline(deadline, how->drain, NULL);
     return 1;
@@ -254,7 +254,7 @@ static void read_stop_records_lock_held(void) {
     const record none = {0};
     for (nl_stop *s = first; s != NULL; s = s->next) {
         s->found = none;
-        if (!s->address || !is_stop_live(s) ||
+        if (!s->address || !is_module_current(s) ||
             nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
             continue;
         page *p = lines[s->device->ordinal].page;
@@ -345,14 +345,15 @@ static void fill_assert_fault(const nl_stop *s, const failure *f, nl_fault *faul
     memcpy(fault->at.block, f->block, sizeof f->block);
     memcpy(fault->at.thread, f->thread, sizeof f->thread);
     nl_fault_set_location(&fault->at, f->file, (int)f->line);
-    nl_fault_format(fault, "assertion `%s` failed", f->text);
+    nl_fault_set_text(fault, "assertion `%s` failed", f->text);
 }
 
 /* Reads and clears the module's failure record. Returns 1 if an assert has failed. On return, the
  * module's device is current. The status of the synchronization is ignored: it also reports another
  * failed assert, and if the copy fails, `claimed` remains 0. */
 static int read_failure(const nl_stop *s, nl_fault *fault) {
-    if (!s->failure || !is_stop_live(s) || nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
+    if (!s->failure || !is_module_current(s) ||
+        nl_cu.CtxSetCurrent(s->device->context) != CUDA_SUCCESS)
         return 0;
     page *p = lines[s->device->ordinal].page;
     CUstream stream = lines[s->device->ordinal].stream;

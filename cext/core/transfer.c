@@ -121,7 +121,7 @@ static int copy_block(nl_device *dev, nl_direction direction, CUdeviceptr device
     }
     if (nl_wait_for_idle_stream(stream, err) < 0)
         return -1;
-    if (nl_bounce_is_worth(size) && !nl_bounce_is_locked(host)) {
+    if (nl_bounce_is_faster(size) && !nl_bounce_is_locked(host)) {
         nl_bounce_part part = {device, host, size};
         int done = nl_bounce_send(dev, &part, 1, stream, err);
         if (done != 0)
@@ -257,7 +257,7 @@ static int open_packed_buffer(packing *k, int64_t size, nl_error *err) {
     }
     if (nl_stream_read_handle_blocking(k->plan.stream, &blocking, err) < 0)
         return -1;
-    return nl_buffer_use(k->staging, k->plan.stream, blocking, err);
+    return nl_buffer_order_with_stream(k->staging, k->plan.stream, blocking, err);
 }
 
 /* Allocates the dense host block, page-locked from LOCKED_DENSE bytes on if possible, because the
@@ -305,7 +305,7 @@ static int upload_through_buffer(nl_device *dev, const nl_plan *p, nl_error *err
     size_t size = (size_t)nl_plan_count_bytes(p);
     if (p->stream == NULL || size > NL_BOUNCE_ASIDE || !nl_bounce_can_lock(size) || !is_dense(p))
         return 0;
-    if (p->rank == 0 && nl_bounce_is_worth(size)) {
+    if (p->rank == 0 && nl_bounce_is_faster(size)) {
         nl_bounce_part part = {p->to, (const char *)(uintptr_t)p->from, size};
         int sent = nl_bounce_send(dev, &part, 1, p->stream, err);
         if (sent != 0)

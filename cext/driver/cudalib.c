@@ -73,7 +73,7 @@ int nl_cudalib_from_name(const char *name) {
     return -1;
 }
 
-const char *nl_cudalib_status(nl_cudalib library, int status) {
+const char *nl_cudalib_status_name(nl_cudalib library, int status) {
     const char *found =
         status >= 0 && status < MAX_STATUSES ? libraries[library].statuses[status] : NULL;
     return found != NULL ? found : "unknown status";
@@ -83,7 +83,7 @@ int nl_cudalib_check(nl_cudalib library, int status, const char *call, nl_error 
     if (status == 0)
         return 0;
     nl_error_set(err, NL_ERR_CUDA, "%s failed (%s_STATUS_%s)", call, libraries[library].word,
-                 nl_cudalib_status(library, status));
+                 nl_cudalib_status_name(library, status));
     err->code = status;
     snprintf(err->call, sizeof err->call, "%s", call);
     return -1;
@@ -91,7 +91,8 @@ int nl_cudalib_check(nl_cudalib library, int status, const char *call, nl_error 
 
 /* ---- loading ---- */
 
-int nl_cudalib_find(const char *path, const char *name, nl_cudalib_function *out, nl_error *err) {
+int nl_cudalib_find_function(const char *path, const char *name, nl_cudalib_function *out,
+                             nl_error *err) {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         const char *reason = dlerror();
@@ -106,7 +107,7 @@ int nl_cudalib_find(const char *path, const char *name, nl_cudalib_function *out
     return 0;
 }
 
-int nl_cudalib_call(nl_cudalib_function function, const uintptr_t w[NL_CUDALIB_WORDS]) {
+int nl_cudalib_call_function(nl_cudalib_function function, const uintptr_t w[NL_CUDALIB_WORDS]) {
     return function(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12],
                     w[13], w[14], w[15], w[16], w[17], w[18], w[19], w[20], w[21], w[22], w[23]);
 }
@@ -124,7 +125,7 @@ static nl_mutex opening = NL_MUTEX_INIT;
 /* Finds a function, and stores its address in a function pointer of any type. */
 static int load_function(const char *path, const char *name, void *place, nl_error *err) {
     nl_cudalib_function found = NULL;
-    if (nl_cudalib_find(path, name, &found, err) < 0)
+    if (nl_cudalib_find_function(path, name, &found, err) < 0)
         return -1;
     memcpy(place, &found, sizeof found);
     return 0;

@@ -19,7 +19,7 @@ typedef enum { NL_CUBLAS, NL_CUFFT, NL_CUSOLVER, NL_CUSPARSE, NL_CUDALIB_COUNT }
  * "cusparse". */
 int nl_cudalib_from_name(const char *name);
 /* Returns the name of the library's status, as "INVALID_VALUE", or "unknown status". */
-const char *nl_cudalib_status(nl_cudalib library, int status);
+const char *nl_cudalib_status_name(nl_cudalib library, int status);
 /* Returns 0 for status 0. For any other status, fills err (NL_ERR_CUDA) and returns -1. `call` is
  * the function's name, as "cublasGemmEx". */
 int nl_cudalib_check(nl_cudalib library, int status, const char *call, nl_error *err);
@@ -49,9 +49,10 @@ typedef int (*nl_cudalib_function)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, u
 
 /* Finds a function of the library at `path`, which stays loaded. Returns 0, or -1 with
  * NL_ERR_SUPPORT. */
-int nl_cudalib_find(const char *path, const char *name, nl_cudalib_function *out, nl_error *err);
+int nl_cudalib_find_function(const char *path, const char *name, nl_cudalib_function *out,
+                             nl_error *err);
 /* Calls the function and returns its status. Arguments beyond the function's parameters are
  * ignored. */
-int nl_cudalib_call(nl_cudalib_function function, const uintptr_t words[NL_CUDALIB_WORDS]);
+int nl_cudalib_call_function(nl_cudalib_function function, const uintptr_t words[NL_CUDALIB_WORDS]);
 
 #endif

@@ -129,7 +129,7 @@ static int open_driver_lock_held(const char *kind, int sim_devices, nl_error *er
     nl_cu = table;
     nl_atomic_store(&is_open, 1);
     call_open_hook();
-    nl_thread_on_fork(reset_lock_in_child);
+    nl_thread_call_in_child(reset_lock_in_child);
     return 0;
 }
 
@@ -268,7 +268,7 @@ static const meaning *find_explanation(CUresult status) {
     return NULL;
 }
 
-int nl_driver_is_sticky(CUresult status) {
+int nl_driver_is_context_lost(CUresult status) {
     const meaning *reason = find_explanation(status);
     return reason != NULL && reason->sticky;
 }
@@ -308,7 +308,7 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
         nl_error_set(err, NL_ERR_RUNTIME, "an assert has failed, which another thread reports");
     } else if (status == CUDA_ERROR_ASSERT) {
         nl_fault_init(&err->fault, NL_FAULT_ASSERT, NL_FAULT_HEAD_NONE, "");
-        nl_fault_format(&err->fault, "%s. %s", reason->what, restart);
+        nl_fault_set_text(&err->fault, "%s. %s", reason->what, restart);
         nl_error_fault(err);
     } else {
         describe_failure(status, call, reason, err);
@@ -319,7 +319,7 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err) {
 }
 
 void nl_driver_print_failure(CUresult status, const char *call) {
-    if (status == CUDA_SUCCESS || nl_driver_is_sticky(status) || status == NL_STATUS_FAILED ||
+    if (status == CUDA_SUCCESS || nl_driver_is_context_lost(status) || status == NL_STATUS_FAILED ||
         nl_driver_is_ended_wait(status))
         return;
     nl_error err = {0};

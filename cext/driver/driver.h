@@ -120,7 +120,7 @@ int nl_driver_check(CUresult status, const char *call, nl_error *err);
 
 /* Returns whether this status means that the context is lost, so that all later calls for that
  * context also fail. */
-int nl_driver_is_sticky(CUresult status);
+int nl_driver_is_context_lost(CUresult status);
 /* Prints the failed status of a releasing call, which cannot raise an error, as one line on stderr.
  * Prints nothing if the failure is expected because the context is lost, the process is ending, or
  * a wait ended early. */

@@ -37,13 +37,13 @@ NL_DRIVER_CALLS(NL_STUB)
 
 /* Copies a function pointer by memcpy, because ISO C has no cast from an object pointer to a
  * function pointer; POSIX guarantees the same representation. */
-static void copy_pointer(void *to, const void *from) {
+static void copy_function_pointer(void *to, const void *from) {
     memcpy(to, from, sizeof(void *));
 }
 
 static void find_symbol(void *library, const char *name, void *function) {
     void *symbol = dlsym(library, name);
-    copy_pointer(function, &symbol);
+    copy_function_pointer(function, &symbol);
 }
 
 static void *get_proc_address(const resolver *from, const char *name, int version) {
@@ -58,7 +58,7 @@ static void *get_proc_address(const resolver *from, const char *name, int versio
     return status == CUDA_SUCCESS ? function : NULL;
 }
 
-static int refuse_old_driver(int version, nl_error *err) {
+static int set_old_driver_error(int version, nl_error *err) {
     char found[64] = "";
     if (version != 0) {
         snprintf(found, sizeof found, " (this one is for CUDA %d.%d)", version / 1000,
@@ -100,16 +100,16 @@ int nl_driver_real_fill(nl_driver *table, nl_error *err) {
     if (from.since_12 == NULL)
         find_symbol(library, "cuGetProcAddress", &from.before_12);
     if (from.since_12 == NULL && from.before_12 == NULL)
-        return refuse_old_driver(version, err);
+        return set_old_driver_error(version, err);
     if (version < OLDEST_DRIVER)
-        return refuse_old_driver(version, err);
+        return set_old_driver_error(version, err);
 
 #define NL_FILL(name, since, parameters, arguments) \
     { \
         void *function = get_proc_address(&from, "cu" #name, since); \
         table->name = missing_##name; \
         if (function != NULL) \
-            copy_pointer(&table->name, &function); \
+            copy_function_pointer(&table->name, &function); \
     }
     NL_DRIVER_CALLS(NL_FILL)
 #undef NL_FILL

@@ -112,7 +112,7 @@ static void reset_lock_in_child(void) {
 }
 
 int nl_nvrtc_open(const char *path, int *major, int *minor, nl_error *err) {
-    nl_thread_on_fork(reset_lock_in_child);
+    nl_thread_call_in_child(reset_lock_in_child);
     nl_mutex_lock(&open_lock);
     int status = open_library_lock_held(path, err);
     nl_mutex_unlock(&open_lock);
@@ -128,7 +128,7 @@ static int ensure_open(nl_error *err) {
     return nl_atomic_load(&is_open) ? 0 : nl_nvrtc_open(NULL, &major, &minor, err);
 }
 
-int nl_nvrtc_archs(int *archs, int capacity, int *count, nl_error *err) {
+int nl_nvrtc_list_archs(int *archs, int capacity, int *count, nl_error *err) {
     int found = 0;
     if (ensure_open(err) < 0 || NVRTC(err, GetNumSupportedArchs, &found) < 0)
         return -1;

@@ -11,7 +11,7 @@
 int nl_nvrtc_open(const char *path, int *major, int *minor, nl_error *err);
 /* Writes the compute capabilities that NVRTC supports, as 75, 90, ..., to `archs`, which has space
  * for `capacity` numbers. Sets *count to the number of compute capabilities. */
-int nl_nvrtc_archs(int *archs, int capacity, int *count, nl_error *err);
+int nl_nvrtc_list_archs(int *archs, int capacity, int *count, nl_error *err);
 /* Writes the headers that NVRTC 13.3 and newer contain into `folder`. The function takes about a
  * second: call it without the interpreter's lock. Returns NL_ERR_SUPPORT for versions of NVRTC
  * before 13.3. */

@@ -268,7 +268,7 @@ static int use_device_array(const nl_py_call *call, const nl_py_array *a) {
     /* if an array is on another device, the launcher waits before and after the kernel */
     int visiting = a->buffer->size && device != call->device;
     int result = visiting ? nl_device_check_generation(device, a->buffer->generation, &err)
-                          : nl_py_devarray_use(a, call->stream, call->blocking, &err);
+                          : nl_py_devarray_order_with_stream(a, call->stream, call->blocking, &err);
     if (result < 0)
         nl_py_raise(&err);
     return result;
@@ -411,7 +411,7 @@ static int write_host_address(nl_py_call *call, int index, const nl_py_value *v,
     return 0;
 }
 
-static int refuse_array(const nl_py_call *call, int index, const nl_py_value *v) {
+static int raise_array_mismatch(const nl_py_call *call, int index, const nl_py_value *v) {
     const nl_param *p = &call->params->items[index];
     const char *advice =
         p->kind == NL_PARAM_ARRAY && p->ndim == 0
@@ -475,7 +475,7 @@ static inline int write_dense_tensor(const nl_py_call *call, const nl_param *p,
 static int write_tensor(nl_py_call *call, int index, PyObject *tensor, unsigned char *at) {
     const nl_param *p = &call->params->items[index];
     nl_py_foreign f;
-    const nl_dl_view *view = nl_dl_current_view(&call->values->current, tensor);
+    const nl_dl_view *view = nl_dl_find_view(&call->values->current, tensor);
     if (view && write_dense_tensor(call, p, view, at))
         return 1;
     call->values->runs += !view;
@@ -517,7 +517,7 @@ static int write_foreign_array(nl_py_call *call, int index, PyObject *value, uns
     case NL_PY_VALUE_OTHER:
         break;
     }
-    return refuse_array(call, index, v);
+    return raise_array_mismatch(call, index, v);
 }
 
 /* ---- scalars ---- */
@@ -587,7 +587,7 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
             const nl_py_array *a = (nl_py_array *)value;
             if (is_immediate_match(call, p, a)) {
                 if (call->stream)
-                    (void)nl_buffer_use(a->buffer, call->stream, 1, NULL);
+                    (void)nl_buffer_order_with_stream(a->buffer, call->stream, 1, NULL);
                 write_array_header(p, at, a);
                 return 0;
             }

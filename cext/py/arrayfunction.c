@@ -29,7 +29,7 @@ static int must_run_on_device_of_self(nl_py_state *state, PyObject *self, PyObje
         return 0;
     PyObject *named = PyDict_Values(args[3]);
     PyObject *all[] = {args[2], named};
-    int is_open = named && nl_py_owners_device(state, all, 2) == NL_PY_DEVICE_IS_OPEN;
+    int is_open = named && nl_py_owners_find_device(state, all, 2) == NL_PY_DEVICE_IS_OPEN;
     Py_XDECREF(named);
     return named ? is_open : -1;
 }

@@ -347,7 +347,7 @@ static int synchronize_owner(const nl_py_foreign *foreign) {
     return result;
 }
 
-PyObject *nl_py_arrayinterface_array(nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
+PyObject *nl_py_arrayinterface_new_array(nl_py_state *state, PyObject *obj, nl_py_foreign *f) {
     if (!f->descr && !(f->descr = nl_py_hostarray_descr_of_dtype(f->element.dtype)))
         return NULL;
     nl_py_array_parts parts = {.descr = f->descr,
@@ -404,7 +404,7 @@ static PyObject *array_from_interface(PyObject *module, PyObject *args, PyObject
                             Py_TYPE(obj)->tp_name);
     /* no wait: each use of an array of PyTorch or CuPy reads the library's current stream */
     if (!sync || nl_py_lender_has_stream(state, obj) || synchronize_owner(&foreign) == 0)
-        result = nl_py_arrayinterface_array(state, obj, &foreign);
+        result = nl_py_arrayinterface_new_array(state, obj, &foreign);
     if (result && foreign.has_stream && foreign.stream != CU_STREAM_LEGACY &&
         !nl_py_lender_has_stream(state, obj))
         result = bind_producer_stream(state, result, foreign.stream, sync, obj);
@@ -429,7 +429,7 @@ static int import_tensor(nl_py_state *state, PyObject *obj, CUstream stream, PyO
         return found;
     if (nl_py_arrayinterface_order_stream(&foreign, stream, blocking) < 0)
         found = -1;
-    else if (!(*array = nl_py_arrayinterface_array(state, obj, &foreign)))
+    else if (!(*array = nl_py_arrayinterface_new_array(state, obj, &foreign)))
         found = -1;
     nl_py_arrayinterface_clear(&foreign);
     return found;

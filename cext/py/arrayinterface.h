@@ -17,7 +17,7 @@ int nl_py_arrayinterface_needs_stream_order(const nl_py_foreign *foreign, CUstre
  * host does not wait. 0, or -1 with an exception. */
 int nl_py_arrayinterface_order_stream(const nl_py_foreign *foreign, CUstream stream, int blocking);
 /* Returns a DeviceArray over the memory of `obj`, which the array keeps alive. New reference. */
-PyObject *nl_py_arrayinterface_array(nl_py_state *state, PyObject *obj, nl_py_foreign *foreign);
+PyObject *nl_py_arrayinterface_new_array(nl_py_state *state, PyObject *obj, nl_py_foreign *foreign);
 /* DeviceArray.__cuda_array_interface__ */
 PyObject *nl_py_arrayinterface_get(PyObject *self, void *closure);
 

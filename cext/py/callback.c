@@ -287,7 +287,7 @@ static PyObject *drain_callbacks(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
 /* Drops all callbacks in a forked child: other threads do not exist in the child, so no callback
  * will run there. The Python objects of the callbacks are not released, because this function runs
  * before the child's interpreter is usable. */
-static void forget_in_child(void) {
+static void drop_callbacks_in_child(void) {
     nl_mutex_init(&lock);
     nl_cond_init(&handed);
     nl_cond_init(&finished);
@@ -303,6 +303,6 @@ static PyMethodDef methods[] = {
 };
 
 int nl_py_callback_exec(PyObject *module) {
-    nl_thread_on_fork(forget_in_child);
+    nl_thread_call_in_child(drop_callbacks_in_child);
     return nl_py_state_add_functions(module, methods);
 }

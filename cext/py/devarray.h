@@ -123,15 +123,15 @@ nl_range nl_py_devarray_address_range(const nl_py_array *a);
 int64_t nl_py_devarray_count(const nl_py_array *a);
 /* Call this function before work on a stream uses the array: it checks that the array's memory
  * still exists, and makes the stream wait for the allocation. 0, or -1 with *err. */
-static inline int nl_py_devarray_use(const nl_py_array *a, CUstream stream, int blocking,
-                                     nl_error *err) {
+static inline int nl_py_devarray_order_with_stream(const nl_py_array *a, CUstream stream,
+                                                   int blocking, nl_error *err) {
     nl_buffer *buffer = a->buffer;
     if (nl_device_check_generation(buffer->device, buffer->generation, err) < 0)
         return -1;
     if (nl_capture_is_any_active() && a->owner &&
         nl_py_capture_keep_owner(stream, a->owner, err) < 0)
         return -1;
-    return nl_buffer_use(buffer, stream, blocking, err);
+    return nl_buffer_order_with_stream(buffer, stream, blocking, err);
 }
 /* Calls nl_buffer_alloc on a bound device, without the interpreter's lock if driver calls are
  * needed. */

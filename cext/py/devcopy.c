@@ -164,7 +164,7 @@ static int parse_arguments(nl_py_array *a, PyObject *args, PyObject *kwargs, cha
         goto fail;
     if (nl_capture_is_any_active() && nl_py_capture_check_default_stream(*stream, "a copy") < 0)
         goto fail;
-    if (nl_py_devarray_use(a, *stream, *blocking, &err) == 0)
+    if (nl_py_devarray_order_with_stream(a, *stream, *blocking, &err) == 0)
         return 0;
     nl_py_raise(&err);
 fail:
@@ -381,7 +381,7 @@ static int copy_overlapping(place to, place from, int64_t bytes, CUstream stream
     if (nl_buffer_alloc(from.device, (size_t)bytes, &between, err) < 0)
         return -1;
     place middle = {from.device, between->address, &packed};
-    int result = nl_buffer_use(between, stream, blocking, err);
+    int result = nl_buffer_order_with_stream(between, stream, blocking, err);
     if (result == 0)
         result = copy_on_stream(from.device, middle, from, stream, err);
     if (result == 0)
@@ -415,8 +415,8 @@ static int copy_between_devices(nl_peer *to, nl_peer *from, nl_py_array *source,
     Py_BEGIN_ALLOW_THREADS;
     result = find_streams(to, from, own, own_blocking, asked, &given, &err);
     if (result == 0)
-        result = nl_buffer_use(source->buffer, given ? stream : from->stream,
-                               given ? blocking : from->blocking, &err);
+        result = nl_buffer_order_with_stream(source->buffer, given ? stream : from->stream,
+                                             given ? blocking : from->blocking, &err);
     if (result == 0)
         result = nl_peer_copy(to, from, given, &err);
     Py_END_ALLOW_THREADS;
@@ -468,7 +468,7 @@ PyObject *nl_py_devcopy_copy(PyObject *self, PyObject *args, PyObject *kwargs) {
     place to = {dev, a->address, &to_layout}, from = {dev, b->address, &from_layout};
     nl_py_checks_note_caller();
     Py_BEGIN_ALLOW_THREADS;
-    result = nl_buffer_use(b->buffer, stream, blocking, &err);
+    result = nl_buffer_order_with_stream(b->buffer, stream, blocking, &err);
     if (result == 0)
         result = nl_device_bind(dev, &err);
     if (result == 0 && layouts_overlap(&to, &from))

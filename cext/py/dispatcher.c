@@ -58,7 +58,7 @@ int nl_py_dispatcher_overload_fits(const nl_py_dispatcher *d, const nl_py_overlo
 nl_py_overload *nl_py_dispatcher_add(nl_py_dispatcher *d, nl_device *dev, const uint32_t *codes,
                                      Py_ssize_t count, PyObject *kernel) {
     nl_py_overload *e = nl_py_overload_new(sizeof *e, codes, (size_t)count * sizeof *codes);
-    if (e && nl_py_overload_load(e, d->state, kernel, dev, d->name) == 0 &&
+    if (e && nl_py_overload_set_kernel(e, d->state, kernel, dev, d->name) == 0 &&
         nl_py_overloads_add(&d->overloads, (PyObject *)d, e) == 0)
         return e;
     nl_py_overload_free(e);

@@ -62,7 +62,7 @@ static nl_dtype dtype_of_tensor(const nl_dl_tensor *t) {
     return dtypes[t->code][__builtin_ctz((unsigned)size)];
 }
 
-static int refuse_type(const nl_dl_tensor *t) {
+static int raise_unsupported_type(const nl_dl_tensor *t) {
     if (t->lanes != 1)
         PyErr_Format(PyExc_BufferError, "DLPack: elements of %d lanes are not supported",
                      (int)t->lanes);
@@ -84,7 +84,7 @@ static int read_layout(const nl_dl_tensor *t, nl_layout *layout, nl_element *ele
     element->class = NL_ELEMENT_PLAIN;
     element->dtype = dtype_of_tensor(t);
     if (element->dtype == NL_OPAQUE)
-        return refuse_type(t);
+        return raise_unsupported_type(t);
     layout->itemsize = element->itemsize = (int64_t)nl_dtype_size(element->dtype);
     if (t->ndim < 0 || t->ndim > NL_MAX_DIMS) {
         PyErr_Format(PyExc_BufferError, "DLPack: %d dimensions, the limit is %d", (int)t->ndim,
@@ -333,7 +333,8 @@ int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyOb
     return found;
 }
 
-int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
+int nl_py_dlpack_import_array(nl_py_state *state, PyObject *obj, CUstream stream,
+                              PyObject **array) {
     int type, found = nl_py_dlpack_import(state, obj, stream, array);
     if (found != 0 || PyCapsule_CheckExact(obj) || (found = call_dlpack_device(obj, &type)) <= 0)
         return found;
@@ -549,7 +550,7 @@ static int read_stream(const nl_dl_exchange *api, PyObject *obj, const nl_dl_ten
  * tensor that requires a gradient, or that cannot be viewed. */
 static int fill_tensor_view(nl_py_state *state, const nl_dl_exchange *api, PyObject *obj,
                             const nl_dl_current *current, nl_dl_tensor *t) {
-    const nl_dl_view *found = nl_dl_current_view(current, obj);
+    const nl_dl_view *found = nl_dl_find_view(current, obj);
     if (!found)
         return !requires_grad(state, obj) && api->view_tensor(obj, t) == 0;
     *t = found->tensor;

@@ -76,10 +76,10 @@ void nl_py_dlpack_release_tensor(void *managed, int versioned);
  * which the array keeps alive: a DeviceArray, or a numpy.ndarray for host memory. Returns 0 if
  * `obj` has no __dlpack__, -1 with an exception. Makes later work on `stream` wait for the
  * producer's work. */
-int nl_py_dlpack_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
+int nl_py_dlpack_import_array(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
 
-/* Imports an array like nl_py_dlpack_array, but only from device memory and capsules. Returns 0 for
- * host memory, too. */
+/* Imports an array like nl_py_dlpack_import_array, but only from device memory and capsules.
+ * Returns 0 for host memory, too. */
 int nl_py_dlpack_import(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array);
 
 /* Cached description of a tensor argument, which the call has read while it selected the kernel.
@@ -114,8 +114,8 @@ typedef struct nl_dl_current {
 } nl_dl_current;
 
 /* Returns the cached view of a tensor, or NULL. */
-static inline const nl_dl_view *nl_dl_current_view(const nl_dl_current *current,
-                                                   const PyObject *object) {
+static inline const nl_dl_view *nl_dl_find_view(const nl_dl_current *current,
+                                                const PyObject *object) {
     const nl_dl_views *views = current->views;
     for (int i = 0; views && i < views->count; i++)
         if (views->items[i].object == object)

@@ -201,7 +201,7 @@ static int order_consumer(nl_py_array *a, PyObject *stream_argument, int on_host
         if (result == 0)
             result = nl_stream_read_handle_blocking(consumer, &blocking, &err);
         if (result == 0)
-            result = nl_py_devarray_use(a, consumer, blocking, &err);
+            result = nl_py_devarray_order_with_stream(a, consumer, blocking, &err);
         if (result == 0 && own != consumer && (own || !blocking))
             result = order_consumer_stream(dev, own, consumer, &err);
         if (result < 0)

@@ -21,7 +21,7 @@
 #include "core/wait.h"
 #include "py/devarray.h"
 
-int nl_py_fault_set(nl_py_kernel *k, nl_module *module, PyObject *fault) {
+int nl_py_fault_set_hook(nl_py_kernel *k, nl_module *module, PyObject *fault) {
     const char *lowered;
     PyObject *hook;
     nl_error err;

@@ -11,7 +11,7 @@
 
 /* Sets the kernel's record and hook from fault=(variable, hook) of Module.function. 0, or -1 with
  * an exception. */
-int nl_py_fault_set(nl_py_kernel *kernel, nl_module *module, PyObject *fault);
+int nl_py_fault_set_hook(nl_py_kernel *kernel, nl_module *module, PyObject *fault);
 /* Waits for the stream of the launch; called after a launch. If the kernel has written its fault
  * record, calls the hook with the arrays of the launch; `values` are the kernel's parameters. 0, or
  * -1 with an exception. */

@@ -41,7 +41,7 @@ static int is_number(PyObject *obj) {
     return n < 0;
 }
 
-static PyObject *refuse_length(Py_ssize_t length, Py_ssize_t limit) {
+static PyObject *raise_too_many_items(Py_ssize_t length, Py_ssize_t limit) {
     return length < 0 ? PyErr_Format(PyExc_ValueError, "more than the limit of %zd items", limit)
                       : PyErr_Format(PyExc_ValueError, "%zd items are more than the limit of %zd",
                                      length, limit);
@@ -53,13 +53,13 @@ PyObject *nl_py_geometry_tuple_at_most(PyObject *sequence, Py_ssize_t limit) {
     if (PyTuple_CheckExact(sequence))
         return Py_NewRef(sequence);
     if (length > limit)
-        return refuse_length(length, limit);
+        return raise_too_many_items(length, limit);
     PyErr_Clear(); /* iterators have no length */
     PyObject *iterator = PyObject_GetIter(sequence), *items = iterator ? PyList_New(0) : NULL;
     PyObject *item, *tuple;
     while (items && (item = PyIter_Next(iterator))) {
         if (PyList_GET_SIZE(items) == limit)
-            refuse_length(-1, limit);
+            raise_too_many_items(-1, limit);
         if (PyErr_Occurred() || PyList_Append(items, item) < 0)
             Py_CLEAR(items);
         Py_DECREF(item);

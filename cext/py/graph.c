@@ -83,7 +83,8 @@ static PyObject *graph_abandon(PyObject *self, PyObject *Py_UNUSED(unused)) {
 static int use_updated_arrays(nl_py_graph *g, CUstream stream, int blocking, nl_error *err) {
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < PyList_GET_SIZE(g->launches); i++)
-        result = nl_py_graphkernel_use(PyList_GET_ITEM(g->launches, i), stream, blocking, err);
+        result =
+            nl_py_graphkernel_order_arrays(PyList_GET_ITEM(g->launches, i), stream, blocking, err);
     return result;
 }
 

@@ -51,21 +51,21 @@ PyObject *nl_py_graphkernel_new(nl_py_state *state, nl_graph *graph, nl_py_kerne
     return (PyObject *)c;
 }
 
-/* Calls nl_py_devarray_use for the arrays in a tuple, and in nested tuples. */
+/* Calls nl_py_devarray_order_with_stream for the arrays in a tuple, and in nested tuples. */
 static int order_arrays_with_stream(const nl_py_state *state, PyObject *tuple, CUstream stream,
                                     int blocking, nl_error *err) {
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < PyTuple_GET_SIZE(tuple); i++) {
         PyObject *value = PyTuple_GET_ITEM(tuple, i);
         if (nl_py_devarray_check(state, value))
-            result = nl_py_devarray_use((nl_py_array *)value, stream, blocking, err);
+            result = nl_py_devarray_order_with_stream((nl_py_array *)value, stream, blocking, err);
         else if (PyTuple_Check(value))
             result = order_arrays_with_stream(state, value, stream, blocking, err);
     }
     return result;
 }
 
-int nl_py_graphkernel_use(PyObject *self, CUstream stream, int blocking, nl_error *err) {
+int nl_py_graphkernel_order_arrays(PyObject *self, CUstream stream, int blocking, nl_error *err) {
     nl_py_graphkernel *c = (nl_py_graphkernel *)self;
     int result = 0;
     Py_BEGIN_CRITICAL_SECTION(c);

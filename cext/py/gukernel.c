@@ -275,7 +275,7 @@ static compiled *add_kernel(nl_py_gucall *c, const uint8_t *key, size_t size, Py
         return NULL;
     made->threads = threads > 0 ? (unsigned)threads : 0;
     made->is_staged = is_staged;
-    if (nl_py_overload_load(&made->base, c->operation.state, kernel, dev, c->g->name) < 0)
+    if (nl_py_overload_set_kernel(&made->base, c->operation.state, kernel, dev, c->g->name) < 0)
         goto fail;
     if (nl_device_bind(dev, &err) < 0) {
         nl_py_raise(&err);

@@ -261,7 +261,7 @@ static int allocate_device(const nl_py_hostcopies *c, int64_t size, nl_buffer **
     if (status < 0)
         return -1;
     *address = (*buffer)->address;
-    return c->is_deferred ? 0 : nl_buffer_use(*buffer, c->stream, c->blocking, err);
+    return c->is_deferred ? 0 : nl_buffer_order_with_stream(*buffer, c->stream, c->blocking, err);
 }
 
 /* Sets up the block and, for kernels of the user, its copy in device memory; sets no block if

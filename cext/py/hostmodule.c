@@ -16,7 +16,7 @@
 
 typedef struct {
     PyObject_HEAD void *library;
-    const void *code; /* address range that was passed to nl_hostloop_range_add */
+    const void *code; /* address range that was passed to nl_hostloop_add_trap_range */
     const nl_host_image *image;
 } hostmodule;
 
@@ -55,7 +55,7 @@ static int load_host_object(hostmodule *self, const char *bytes, size_t size) {
     code_search search = {.base = (uintptr_t)info.dli_fbase};
     dl_iterate_phdr(find_code_segment, &search);
     if (search.low != search.high) {
-        if (nl_hostloop_range_add((void *)search.low, (void *)search.high) < 0) {
+        if (nl_hostloop_add_trap_range((void *)search.low, (void *)search.high) < 0) {
             PyErr_NoMemory();
             return -1;
         }
@@ -85,7 +85,7 @@ static PyObject *hostmodule_new(PyTypeObject *type, PyObject *args, PyObject *kw
 static void hostmodule_dealloc(PyObject *object) {
     hostmodule *self = (hostmodule *)object;
     if (self->code != NULL)
-        nl_hostloop_range_remove(self->code);
+        nl_hostloop_remove_trap_range(self->code);
     nl_library_close(self->library);
     nl_py_free_object(object);
 }

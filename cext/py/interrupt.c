@@ -18,7 +18,7 @@ static unsigned long main_thread;
 static PyObject *kept;
 static char report[1024];
 
-static int is_possible(void) {
+static int can_be_interrupted(void) {
     return PyThread_get_thread_ident() == main_thread && Py_IsInitialized();
 }
 
@@ -32,7 +32,7 @@ static int raise_stored_exception(void *Py_UNUSED(data)) {
     return nl_py_interrupt_raise() ? -1 : 0;
 }
 
-static int is_requested(void) {
+static int is_interrupt_requested(void) {
     PyObject *type, *value, *traceback;
     PyGILState_STATE gil = PyGILState_Ensure();
     PyErr_Fetch(&type, &value, &traceback);
@@ -96,8 +96,8 @@ int nl_py_interrupt_raise(void) {
     return 1;
 }
 
-static const nl_interrupt how = {.is_possible = is_possible,
-                                 .is_requested = is_requested,
+static const nl_interrupt how = {.is_possible = can_be_interrupted,
+                                 .is_requested = is_interrupt_requested,
                                  .is_pending = is_exception_pending,
                                  .report = report_stopped_kernel};
 

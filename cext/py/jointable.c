@@ -56,7 +56,7 @@ static int fill_table_rows(const nl_py_state *state, PyObject *parts, join *j, e
         const nl_py_array *a = (const nl_py_array *)item;
         if (!nl_py_devarray_check(state, item) || !has_like_layout(a, first, j))
             return 0;
-        if (nl_py_devarray_use(a, NULL, 1, &err) < 0) {
+        if (nl_py_devarray_order_with_stream(a, NULL, 1, &err) < 0) {
             nl_py_raise(&err);
             return -1;
         }

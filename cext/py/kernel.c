@@ -304,7 +304,7 @@ static PyObject *module_function(PyObject *self, PyObject *args, PyObject *kwarg
         nl_py_raise(&err);
         goto fail;
     }
-    if (fault != Py_None && nl_py_fault_set(k, m->module, fault) < 0)
+    if (fault != Py_None && nl_py_fault_set_hook(k, m->module, fault) < 0)
         goto fail;
     return (PyObject *)k;
 fail:

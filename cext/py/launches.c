@@ -97,7 +97,7 @@ static PyObject *make_scratch(const nl_py_launches *l, const nl_py_scratch *s, P
     return array;
 }
 
-void nl_py_launches_forget(nl_py_state *state, PyObject *owner) {
+void nl_py_launches_release_scratch(nl_py_state *state, PyObject *owner) {
     PyObject *kept = state->kept_scratch, *key = kept ? PyLong_FromVoidPtr(owner) : NULL;
     if (key && PyDict_Contains(kept, key) == 1)
         PyDict_DelItem(kept, key);

@@ -53,6 +53,6 @@ void nl_py_launches_clear(nl_py_launches *l);
  * exception. */
 int nl_py_launches_run(nl_py_launches *l, PyObject *const *given, PyObject *stream);
 /* Releases the cached scratch arrays of an owner. Call this function before the owner is freed. */
-void nl_py_launches_forget(nl_py_state *state, PyObject *owner);
+void nl_py_launches_release_scratch(nl_py_state *state, PyObject *owner);
 
 #endif

@@ -31,7 +31,7 @@ typedef struct {
 
 static int order_array_with_stream(PyObject *array, const place *at) {
     nl_error err;
-    if (nl_py_devarray_use((nl_py_array *)array, at->stream, at->blocking, &err) == 0)
+    if (nl_py_devarray_order_with_stream((nl_py_array *)array, at->stream, at->blocking, &err) == 0)
         return 0;
     nl_py_raise(&err);
     return -1;
@@ -100,7 +100,7 @@ static int call_with_handle(const librarycall *self, nl_device *dev, CUstream st
     if (nl_handle_lock_with_workspace(library, dev, stream, workspace, &handle, err) < 0)
         return -1;
     words[0] = handle->number;
-    *status = nl_cudalib_call(self->function, words);
+    *status = nl_cudalib_call_function(self->function, words);
     return nl_handle_unlock(library, handle, err);
 }
 
@@ -133,7 +133,7 @@ static PyObject *librarycall_vectorcall(PyObject *object, PyObject *const *args,
         NL_UNLOCKED(result =
                         call_with_handle(self, dev, at.stream, &workspace, words, &status, &err));
     else
-        NL_UNLOCKED(status = nl_cudalib_call(self->function, words));
+        NL_UNLOCKED(status = nl_cudalib_call_function(self->function, words));
     return result < 0 ? nl_py_raise(&err) : PyLong_FromLong(status);
 }
 
@@ -153,7 +153,7 @@ static int find_function(const char *path, const char *name, int library,
                          nl_cudalib_function *function, nl_error *err) {
     if (library >= 0 && nl_cudalib_open((nl_cudalib)library, path, err) < 0)
         return -1;
-    return nl_cudalib_find(path, name, function, err);
+    return nl_cudalib_find_function(path, name, function, err);
 }
 
 static PyObject *librarycall_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
@@ -244,7 +244,7 @@ static PyObject *cudalib_status(PyObject *Py_UNUSED(module), PyObject *args) {
         return NULL;
     int library = find_library(name);
     return library < 0 ? NULL
-                       : PyUnicode_FromString(nl_cudalib_status((nl_cudalib)library, status));
+                       : PyUnicode_FromString(nl_cudalib_status_name((nl_cudalib)library, status));
 }
 
 static PyMethodDef methods[] = {

@@ -23,7 +23,7 @@ static void destroy_value(void *thing) {
     uintptr_t words[NL_CUDALIB_WORDS] = {d->number};
     if (nl_device_bind_for_release(d->device, d->generation))
         /* the error is ignored, because no caller can handle it */
-        (void)nl_cudalib_call(d->function, words);
+        (void)nl_cudalib_call_function(d->function, words);
     nl_mem_free(d);
 }
 

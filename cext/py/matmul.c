@@ -159,7 +159,7 @@ static nl_py_array *new_result(const product *p) {
 static int order_arrays_with_stream(const product *p, nl_error *err) {
     nl_py_array *arrays[3] = {p->a, p->b, p->out};
     for (int i = 0; i < 3; i++)
-        if (nl_py_devarray_use(arrays[i], p->stream, p->blocking, err) < 0)
+        if (nl_py_devarray_order_with_stream(arrays[i], p->stream, p->blocking, err) < 0)
             return -1;
     return 0;
 }

@@ -153,7 +153,7 @@ static PyObject *copy_settings(PyObject *Py_UNUSED(module), PyObject *args, PyOb
 static PyObject *allocator;
 static nl_mutex allocator_lock = NL_MUTEX_INIT;
 
-static void after_fork(void) {
+static void reset_lock_in_child(void) {
     nl_mutex_init(&allocator_lock);
 }
 
@@ -268,6 +268,6 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL}};
 
 int nl_py_memory_exec(PyObject *module) {
-    nl_thread_on_fork(after_fork);
+    nl_thread_call_in_child(reset_lock_in_child);
     return nl_py_state_add_functions(module, functions);
 }

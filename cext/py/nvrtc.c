@@ -22,7 +22,7 @@ static PyObject *nvrtc_open(PyObject *Py_UNUSED(module), PyObject *argument) {
 static PyObject *nvrtc_archs(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
     nl_error err;
     int archs[256], count = 0;
-    if (nl_nvrtc_archs(archs, 256, &count, &err) < 0)
+    if (nl_nvrtc_list_archs(archs, 256, &count, &err) < 0)
         return nl_py_raise(&err);
     PyObject *list = PyList_New(0);
     for (int i = 0; list != NULL && i < count; ++i) {

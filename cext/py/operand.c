@@ -47,7 +47,7 @@ static int set_device_operand(nl_py_operation *call, int index, nl_py_operand *o
                      call->name, index + 1, a->buffer->device->ordinal, call->device->ordinal);
         return -1;
     }
-    if (nl_py_devarray_use(a, call->stream, call->blocking, &err) < 0) {
+    if (nl_py_devarray_order_with_stream(a, call->stream, call->blocking, &err) < 0) {
         nl_py_raise(&err);
         return -1;
     }
@@ -385,7 +385,7 @@ static int allocate_buffer(nl_py_operation *call, int64_t size, nl_buffer **out)
     nl_error err;
     int result = nl_py_devarray_buffer_alloc(call->device, (size_t)size, out, &err);
     if (result == 0) {
-        result = nl_buffer_use(*out, call->stream, call->blocking, &err);
+        result = nl_buffer_order_with_stream(*out, call->stream, call->blocking, &err);
         if (result < 0) {
             nl_py_devarray_buffer_release(*out);
             *out = NULL;

@@ -38,8 +38,8 @@ void *nl_py_overload_new(size_t entry_size, const void *key, size_t size) {
     return e;
 }
 
-int nl_py_overload_load(nl_py_overload *e, const nl_py_state *state, PyObject *kernel,
-                        const nl_device *device, PyObject *name) {
+int nl_py_overload_set_kernel(nl_py_overload *e, const nl_py_state *state, PyObject *kernel,
+                              const nl_device *device, PyObject *name) {
     if (!Py_IS_TYPE(kernel, state->kernel_type)) {
         PyErr_Format(PyExc_TypeError, "%U: a Kernel is needed, not %.80s", name,
                      Py_TYPE(kernel)->tp_name);

@@ -73,8 +73,8 @@ static inline nl_py_kernel *nl_py_overload_kernel(const nl_py_overload *e) {
 void *nl_py_overload_new(size_t entry_size, const void *key, size_t size);
 /* Sets the entry's code to a kernel, which must be loaded on `device`. Messages contain `name`. 0,
  * or -1 with an exception. */
-int nl_py_overload_load(nl_py_overload *e, const nl_py_state *state, PyObject *kernel,
-                        const nl_device *device, PyObject *name);
+int nl_py_overload_set_kernel(nl_py_overload *e, const nl_py_state *state, PyObject *kernel,
+                              const nl_device *device, PyObject *name);
 /* Frees an entry that was not added to a table. Does nothing for NULL. */
 void nl_py_overload_free(nl_py_overload *e);
 

@@ -115,7 +115,7 @@ static PyObject *handler_arguments(const nl_py_state *state, PyObject *ufunc, Py
     return tuple;
 }
 
-static PyObject *refuse_operands(PyObject *ufunc, const asked *a) {
+static PyObject *raise_unsupported_operands(PyObject *ufunc, const asked *a) {
     PyObject *names = PyUnicode_FromString("");
     for (int i = 0; names && i < a->count; i++)
         Py_SETREF(names, PyUnicode_FromFormat("%U%s'%.100s'", names, i ? ", " : "",
@@ -157,7 +157,7 @@ static PyObject *call_override(const nl_py_state *state, PyObject *ufunc, int ni
     if (result != Py_NotImplemented)
         return result;
     Py_DECREF(result);
-    return refuse_operands(ufunc, a);
+    return raise_unsupported_operands(ufunc, a);
 }
 
 static int find_override(const nl_py_state *state, PyObject *const *args, Py_ssize_t nargs,

@@ -171,7 +171,7 @@ int nl_py_owners_order_after(const nl_py_owners *owners, int result) {
 
 /* Returns the ordinal of the CUDA device that __dlpack_device__() returns. Returns
  * NL_PY_DEVICE_IS_OPEN for an array in host memory, or if the method raises an exception. */
-static int dlpack_device(PyObject *obj) {
+static int read_dlpack_device(PyObject *obj) {
     enum { CUDA = 2 }; /* kDLCUDA */
     int type = 0, ordinal = 0, found = NL_PY_DEVICE_IS_OPEN;
     PyObject *pair = PyObject_CallMethod(obj, "__dlpack_device__", NULL);
@@ -200,7 +200,7 @@ static int device_of_owner(nl_py_state *state, PyObject *obj) {
         else if (v.kind == NL_PY_VALUE_DEVICE)
             ordinal = nl_device_find_by_address(here, v.address)->ordinal;
         else if (v.kind == NL_PY_VALUE_OTHER && PyObject_HasAttrString(obj, "__dlpack_device__"))
-            ordinal = dlpack_device(obj);
+            ordinal = read_dlpack_device(obj);
         nl_py_value_clear(&v);
     }
     if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
@@ -228,7 +228,7 @@ static int device_of_arguments(nl_py_state *state, PyObject *const *args, Py_ssi
     return found;
 }
 
-int nl_py_owners_device(nl_py_state *state, PyObject *const *args, Py_ssize_t count) {
+int nl_py_owners_find_device(nl_py_state *state, PyObject *const *args, Py_ssize_t count) {
     /* If an argument is an array of the current device, the call runs on that device. If an array
      * of the current device was found, the function does not read the other objects, because
      * reading is slow. */
@@ -295,7 +295,7 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
     nl_py_owners owners;
     nl_error err;
     int elsewhere = nl_capture_is_active_in_thread() ? NL_PY_DEVICE_IS_CURRENT
-                                                     : nl_py_owners_device(state, args, count);
+                                                     : nl_py_owners_find_device(state, args, count);
     *result = NULL;
     if (elsewhere >= 0) {
         *result = nl_py_owners_run_on_device(elsewhere, function, callable, args, nargsf, keywords);

@@ -142,7 +142,7 @@ static void release_area(plans *p, work_area *area) {
     nl_mem_free(area);
 }
 
-static size_t size_of(const work_area *area) {
+static size_t work_area_size(const work_area *area) {
     return area->memory ? (size_t)((nl_py_array *)area->memory)->shape[0] : 0;
 }
 
@@ -159,12 +159,12 @@ static work_area *find_least_used_area(plans *p, const work_area *except) {
 static void limit_areas(plans *p, const work_area *except) {
     size_t total = 0;
     for (const work_area *a = p->areas; a; a = a->next)
-        total += size_of(a);
+        total += work_area_size(a);
     while (total > nl_atomic_load(&max_area_bytes)) {
         work_area *least = find_least_used_area(p, except);
         if (!least)
             return;
-        total -= size_of(least);
+        total -= work_area_size(least);
         Py_CLEAR(least->memory);
     }
 }
@@ -192,7 +192,8 @@ static PyObject *get_area_for_call(nl_py_state *state, plans *p, const entry *e,
         Py_DECREF(of_graph);
     }
     e->area->used = ++p->clock;
-    if (size_of(e->area) < e->needs && replace_by_larger_area(state, p, e->area, e->needs) < 0)
+    if (work_area_size(e->area) < e->needs &&
+        replace_by_larger_area(state, p, e->area, e->needs) < 0)
         return NULL;
     return Py_NewRef(e->area->memory);
 }
@@ -385,7 +386,7 @@ static int set_plan_area(const planned *self, plans *p, entry *e, PyObject *argu
         return -1;
     if (((nl_py_array *)*area)->address != e->area_set && set_area(self, e, argument, *area) < 0)
         return -1;
-    if (nl_py_devarray_use((nl_py_array *)*area, stream, blocking, &err) == 0)
+    if (nl_py_devarray_order_with_stream((nl_py_array *)*area, stream, blocking, &err) == 0)
         return 0;
     nl_py_raise(&err);
     return -1;

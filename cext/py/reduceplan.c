@@ -304,7 +304,7 @@ static PyObject *kernel_plan(PyObject *Py_UNUSED(module), PyObject *args) {
                                       .divisor = 1.0,
                                       .results = results};
     nl_reducelaunch_add_step(&plan, &s, NL_REDUCE_STORED, NL_REDUCE_RESULT, 0);
-    int wide = nl_reducelaunch_write(&plan, &s, &of_results, &of_elements, itemsize, &o);
+    int wide = nl_reducelaunch_write_plan(&plan, &s, &of_results, &of_elements, itemsize, &o);
     result = Py_BuildValue("y#N", (const char *)plan.storage, (Py_ssize_t)plan.used,
                            PyBool_FromLong(wide));
 done:

@@ -477,7 +477,7 @@ static void reducer_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     if (r->weakrefs)
         PyObject_ClearWeakRefs(self);
-    nl_py_launches_forget(r->state, self);
+    nl_py_launches_release_scratch(r->state, self);
     Py_DECREF(r->find);
     Py_XDECREF(r->kernels);
     Py_DECREF(r->loop);

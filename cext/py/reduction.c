@@ -31,7 +31,7 @@ static int is_not_none(PyObject *value) {
     return value && value != Py_None;
 }
 
-static PyObject *class_key(char method, nl_dtype array, int dtype, int out) {
+static PyObject *write_class_key(char method, nl_dtype array, int dtype, int out) {
     return PyLong_FromLong((long)method | (long)array << 8 | (long)dtype << 16 | (long)out << 24);
 }
 
@@ -74,7 +74,7 @@ static PyObject *find_class(PyObject *classes, const nl_py_state *state, const r
             return NULL;
         out = o->dtype;
     }
-    PyObject *key = class_key(r->method, ((nl_py_array *)r->array)->dtype, dtype, out);
+    PyObject *key = write_class_key(r->method, ((nl_py_array *)r->array)->dtype, dtype, out);
     if (key && PyDict_GetItemRef(classes, key, &found) < 0)
         found = NULL;
     Py_XDECREF(key);
@@ -98,7 +98,7 @@ static PyObject *store_reducer(PyObject *classes, const nl_py_state *state, char
                         "_note() needs a Reducer, bytes of an accumulator, and a dtype");
         return NULL;
     }
-    PyObject *key = class_key(method, (nl_dtype)array, dtype, out);
+    PyObject *key = write_class_key(method, (nl_dtype)array, dtype, out);
     PyObject *value = PyTuple_Pack(3, args[3], args[4], args[5]);
     int result = key && value ? PyDict_SetItem(classes, key, value) : -1;
     Py_XDECREF(key);
@@ -353,8 +353,8 @@ static const char *const parameters[PARAMETERS] = {"array",    "axis",    "dtype
                                                    "keepdims", "initial", "where", "stream"};
 
 /* `takes_more` is set if the method has the parameters keepdims, initial and where. */
-static int read_call(const nl_py_state *state, int takes_more, PyObject *const *args,
-                     Py_ssize_t nargs, PyObject *keywords, PyObject **values) {
+static int read_call_arguments(const nl_py_state *state, int takes_more, PyObject *const *args,
+                               Py_ssize_t nargs, PyObject *keywords, PyObject **values) {
     if (!read_arguments(parameters, PARAMETERS, STREAM, args, nargs, keywords, values))
         return 0;
     if (values[OUT] && PyTuple_CheckExact(values[OUT])) {
@@ -401,7 +401,7 @@ static PyObject *call_reduction(PyObject *self, char method, const char *otherwi
     if (nl_py_owners_call(u->state, method == 'r' ? reduce_on_stream : accumulate_on_stream, self,
                           args, (size_t)nargs, keywords, &result))
         return result;
-    if (!read_call(u->state, method == 'r', args, nargs, keywords, values))
+    if (!read_call_arguments(u->state, method == 'r', args, nargs, keywords, values))
         return call_python_method(self, otherwise, args, nargs, keywords);
     array = as_device_array(u->state, values[ARRAY], values[STREAM]);
     if (!array)

@@ -44,8 +44,9 @@ int nl_py_stream_from_argument(nl_py_state *state, PyObject *argument, CUstream 
                                int *blocking);
 /* Reads a stream argument like nl_py_stream_from_argument, but for objects that outlive a capture
  * or a `with` block: NULL, None and 0 are the default stream. During a capture of the stream,
- * nl_py_stream_from_argument sets *blocking to 0, so that all arrays pass through nl_buffer_use,
- * but nl_py_stream_read sets *blocking to the stream's real property. */
+ * nl_py_stream_from_argument sets *blocking to 0, so that all arrays pass through
+ * nl_buffer_order_with_stream, but nl_py_stream_read sets *blocking to the stream's real property.
+ */
 int nl_py_stream_read(nl_py_state *state, PyObject *argument, CUstream *handle, int *blocking);
 
 /* Reads a stream's number as nl_py_stream_read reads a handle, except that 0 and None are the

@@ -87,7 +87,7 @@ static int add_broadcast_shape(call *c, const nl_dl_tensor *t) {
     return 1;
 }
 
-static int add_key_word(call *c, uint64_t word) {
+static int append_key_word(call *c, uint64_t word) {
     if (c->key_size == MAX_KEY)
         return 0;
     c->key[c->key_size++] = word;
@@ -125,9 +125,9 @@ static int read_tensor(call *c, Py_ssize_t i) {
         found = nl_py_dlpack_read_view(k->state, c->arguments[i], &t);
     }
     if (!found ||
-        !add_key_word(c, 1 | (uint64_t)t.code << 8 | (uint64_t)t.bits << 16 |
-                             (uint64_t)t.lanes << 24 | (uint64_t)t.ndim << 40) ||
-        !add_key_word(c, (uint64_t)(uint32_t)t.device_type << 32 | (uint32_t)t.device_id))
+        !append_key_word(c, 1 | (uint64_t)t.code << 8 | (uint64_t)t.bits << 16 |
+                                (uint64_t)t.lanes << 24 | (uint64_t)t.ndim << 40) ||
+        !append_key_word(c, (uint64_t)(uint32_t)t.device_type << 32 | (uint32_t)t.device_id))
         return 0;
     if (k->elementwise) {
         c->key[c->key_size - 2] &= ((uint64_t)1 << 40) - 1; /* plans of elementwise operations do
@@ -136,7 +136,7 @@ static int read_tensor(call *c, Py_ssize_t i) {
     }
     nl_py_dlpack_add_view(&c->views, c->arguments[i], &t);
     for (int d = 0; d < t.ndim; d++)
-        if (!add_key_word(c, (uint64_t)t.shape[d]))
+        if (!append_key_word(c, (uint64_t)t.shape[d]))
             return 0;
     return 1;
 }
@@ -144,24 +144,24 @@ static int read_tensor(call *c, Py_ssize_t i) {
 static int read_float(call *c, double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    return add_key_word(c, bits);
+    return append_key_word(c, bits);
 }
 
 /* Like read_tensor. */
 static int read_argument(call *c, Py_ssize_t i) {
     PyObject *value = c->arguments[i];
     if (PyFloat_CheckExact(value))
-        return add_key_word(c, 2) && read_float(c, PyFloat_AS_DOUBLE(value));
+        return append_key_word(c, 2) && read_float(c, PyFloat_AS_DOUBLE(value));
     if (PyBool_Check(value))
-        return add_key_word(c, 3) && add_key_word(c, value == Py_True);
+        return append_key_word(c, 3) && append_key_word(c, value == Py_True);
     if (PyComplex_CheckExact(value)) {
         Py_complex z = PyComplex_AsCComplex(value);
-        return add_key_word(c, 4) && read_float(c, z.real) && read_float(c, z.imag);
+        return append_key_word(c, 4) && read_float(c, z.real) && read_float(c, z.imag);
     }
     if (PyLong_CheckExact(value)) {
         int overflow;
         long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-        return !overflow && add_key_word(c, 5) && add_key_word(c, (uint64_t)number);
+        return !overflow && append_key_word(c, 5) && append_key_word(c, (uint64_t)number);
     }
     return read_tensor(c, i);
 }
@@ -198,7 +198,7 @@ refuse:
 }
 
 /* Returns a new reference to the plan of the last call if it has the same key, else NULL. */
-static PyObject *latest_plan(const call *c) {
+static PyObject *get_latest_plan(const call *c) {
     PyObject *plan = NULL;
     size_t size = (size_t)c->key_size * sizeof *c->key;
     Py_BEGIN_CRITICAL_SECTION(c->kernel);
@@ -211,7 +211,7 @@ static PyObject *latest_plan(const call *c) {
 }
 
 /* Steals no reference. 0, or -1 with an exception. */
-static int set_latest(tensorkernel *k, PyObject *key, PyObject *plan) {
+static int set_latest_plan(tensorkernel *k, PyObject *key, PyObject *plan) {
     PyObject *latest = PyTuple_Pack(2, key, plan), *before;
     if (!latest)
         return -1;
@@ -226,7 +226,7 @@ static int set_latest(tensorkernel *k, PyObject *key, PyObject *plan) {
 /* Returns a new reference to the plan of the call, or NULL with an exception. */
 static PyObject *find_plan(call *c) {
     tensorkernel *k = c->kernel;
-    PyObject *key, *plan = latest_plan(c);
+    PyObject *key, *plan = get_latest_plan(c);
     if (plan)
         return plan;
     key = PyBytes_FromStringAndSize((const char *)c->key, c->key_size * (Py_ssize_t)sizeof *c->key);
@@ -242,7 +242,7 @@ static PyObject *find_plan(call *c) {
     if (plan && PyDict_SetItem(k->plans, key, plan) < 0)
         Py_CLEAR(plan);
 done:
-    if (plan && set_latest(k, key, plan) < 0)
+    if (plan && set_latest_plan(k, key, plan) < 0)
         Py_CLEAR(plan);
     Py_XDECREF(key);
     return plan;

@@ -237,7 +237,7 @@ none:
 
 /* ---- calls ---- */
 
-static size_t size_of(const traced *f, PyObject *bytes, PyObject *value) {
+static size_t cache_entry_size(const traced *f, PyObject *bytes, PyObject *value) {
     size_t size = ENTRY_SIZE + (size_t)PyBytes_GET_SIZE(bytes);
     return Py_IS_TYPE(value, f->state->trace_type) ? size + nl_py_trace_size(value) : size;
 }
@@ -257,7 +257,7 @@ static int evict_old_traces(traced *f, PyObject *all) {
     PyDict_Clear(f->traces);
     f->bytes = 0;
     while (PyDict_Next(all, &at, &bytes, &value)) {
-        size_t size = size_of(f, bytes, value);
+        size_t size = cache_entry_size(f, bytes, value);
         if (excess > 0 && !was_replayed_since_eviction(f, value)) {
             excess -= size < excess ? size : excess;
             continue;
@@ -292,8 +292,8 @@ static int store_trace(traced *f, PyObject *bytes, PyObject *value) {
     if (result == 0)
         result = PyDict_SetItem(f->traces, bytes, value);
     if (result == 0) {
-        f->bytes += size_of(f, bytes, value);
-        f->bytes -= before ? size_of(f, bytes, before) : 0;
+        f->bytes += cache_entry_size(f, bytes, value);
+        f->bytes -= before ? cache_entry_size(f, bytes, before) : 0;
         result = evict_entry(f);
     }
     Py_END_CRITICAL_SECTION();

@@ -12,7 +12,7 @@ typedef struct nl_py_transfer {
     int mode;
 } nl_py_transfer;
 
-static inline int nl_py_transfer_check(const nl_py_state *state, PyObject *obj) {
+static inline int nl_py_is_transfer(const nl_py_state *state, PyObject *obj) {
     return PyObject_TypeCheck(obj, state->transfer_type);
 }
 

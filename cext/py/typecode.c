@@ -24,7 +24,7 @@ static const char no_size[] = "it does not fit in 64 bits";
 
 /* Returns the index of an object in the list, counted from 1. Objects that compare equal have the
  * same index; a new object is appended. Returns 0, or -1 with an exception. */
-static int index_of(nl_py_state *state, PyObject *object, uint32_t *index) {
+static int index_of_object(nl_py_state *state, PyObject *object, uint32_t *index) {
     int result = -1;
     PyObject *number = NULL;
     Py_BEGIN_CRITICAL_SECTION(state->code_indices);
@@ -67,7 +67,7 @@ static int element_code(nl_py_state *state, const nl_element *e, PyObject *descr
         *reason = e->itemsize == 2 ? no_bfloat16 : no_type;
         if (e->class == NL_ELEMENT_RECORD && !nl_py_hostarray_has_fields(descr))
             return 0;
-        if (index_of(state, descr, &index) < 0)
+        if (index_of_object(state, descr, &index) < 0)
             return -1;
         break;
     case NL_ELEMENT_SWAPPED:
@@ -169,7 +169,7 @@ static int number_code(nl_py_values *values, PyObject *value, uint32_t *code, co
 
 static int object_code(nl_py_state *state, PyObject *object, uint32_t *code) {
     uint32_t index;
-    if (!object || index_of(state, object, &index) < 0)
+    if (!object || index_of_object(state, object, &index) < 0)
         return -1;
     *code = NL_PY_CODE_OBJECT | index << NL_PY_CODE_INDEX_SHIFT;
     return 1;

@@ -210,7 +210,7 @@ static int find_loop(call *c) {
 
 /* ---- shapes ---- */
 
-static int refuse_shape(const call *c, const nl_py_operand *op) {
+static int raise_output_shape(const call *c, const nl_py_operand *op) {
     nl_py_shape given = {op->ndim, op->shape}, wanted = {c->ndim, c->shape};
     PyObject *ours = nl_py_operand_shape_text(&given, 1),
              *theirs = nl_py_operand_shape_text(&wanted, 1);
@@ -238,7 +238,7 @@ static int find_shape(call *c) {
         size_t size = (size_t)op->ndim * sizeof(int64_t);
         if (op->place != NL_PY_PLACE_NONE &&
             (op->ndim != c->ndim || memcmp(op->shape, c->shape, size) != 0))
-            return refuse_shape(c, op);
+            return raise_output_shape(c, op);
     }
     return 0;
 }

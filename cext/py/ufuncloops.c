@@ -99,7 +99,7 @@ static nl_py_ufunc_kernel *add_kernel(nl_py_ufunc *u, nl_device *dev,
         return NULL;
     k->block = block > 0 ? (unsigned)block : 0;
     k->per_thread = per_thread > 0 ? (unsigned)per_thread : 0;
-    if (nl_py_overload_load(&k->base, u->state, kernel, dev, u->name) == 0 &&
+    if (nl_py_overload_set_kernel(&k->base, u->state, kernel, dev, u->name) == 0 &&
         prepare_kernel(u, dev, k, loop) == 0 &&
         nl_py_overloads_add(&u->kernels, (PyObject *)u, &k->base) == 0)
         return k;

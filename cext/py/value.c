@@ -111,7 +111,7 @@ int nl_py_value_read(nl_py_state *state, PyObject *obj, nl_py_value *v) {
     v->found = -2;
     if (nl_py_hostarray_is_exact_array(obj))
         return set_host_value(v, obj);
-    if (nl_py_transfer_check(state, obj)) {
+    if (nl_py_is_transfer(state, obj)) {
         v->mode = (uint8_t)((nl_py_transfer *)obj)->mode;
         v->object = obj = ((nl_py_transfer *)obj)->array;
     }
@@ -144,7 +144,7 @@ int nl_py_value_read_dlpack(nl_py_state *state, nl_py_value *v, CUstream stream)
     if (v->kind != NL_PY_VALUE_OTHER || v->exported)
         return 0;
     v->exported = 1;
-    int found = nl_py_dlpack_array(state, v->object, stream, &array);
+    int found = nl_py_dlpack_import_array(state, v->object, stream, &array);
     if (found <= 0)
         return found;
     v->found = -2;
@@ -171,7 +171,7 @@ int nl_py_value_order_stream(const nl_py_value *v, CUstream stream, int blocking
 
 PyObject *nl_py_value_get_array(nl_py_state *state, nl_py_value *v) {
     if (!v->array) {
-        v->array = nl_py_arrayinterface_array(state, v->object, &v->memory.foreign);
+        v->array = nl_py_arrayinterface_new_array(state, v->object, &v->memory.foreign);
         v->descr = v->memory.foreign.descr;
     }
     return v->array;

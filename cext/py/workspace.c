@@ -57,7 +57,7 @@ int nl_py_workspace_for_cublas(const nl_device *device, CUstream stream, nl_work
     int result = array ? 0 : -1;
     if (array && array != Py_None) {
         *out = (nl_workspace){((nl_py_array *)array)->address, size};
-        result = nl_py_devarray_use((nl_py_array *)array, stream, 1, &err);
+        result = nl_py_devarray_order_with_stream((nl_py_array *)array, stream, 1, &err);
         if (result < 0)
             nl_py_raise(&err);
     }

@@ -95,15 +95,15 @@ static void *shared_address(nl_sim_worker *w, const nl_sim_shared *variable) {
     return (void *)entry->base;
 }
 
-void nl_sim_arena_end(nl_sim_worker *w) {
+void nl_sim_arena_end_block(nl_sim_worker *w) {
     const struct nl_sim_arena *a = w->arena;
     if (a)
         nl_sim_shadow_set(a->low, a->at - a->low, 0);
 }
 
-uintptr_t nl_sim_arena_map(nl_sim_worker *w, uintptr_t address, nl_sim_worker *other) {
+uintptr_t nl_sim_arena_map_address(nl_sim_worker *w, uintptr_t address, nl_sim_worker *other) {
     nl_sim_arena_entry e = w->arena->dynamic;
-    (void)nl_sim_arena_find(w, address, &e);
+    (void)nl_sim_arena_find_variable(w, address, &e);
     if (e.base == w->arena->dynamic.base)
         return address - e.base + other->arena->dynamic.base;
     return address - e.base + (uintptr_t)shared_address(other, e.variable);
@@ -128,7 +128,8 @@ static uintptr_t distance_to_end(uintptr_t address, const nl_sim_arena_entry *e)
     return address - e->base < e->size ? 0 : address - e->base - e->size + 1;
 }
 
-int nl_sim_arena_find(const nl_sim_worker *w, uintptr_t address, nl_sim_arena_entry *entry) {
+int nl_sim_arena_find_variable(const nl_sim_worker *w, uintptr_t address,
+                               nl_sim_arena_entry *entry) {
     const struct nl_sim_arena *a = w->arena;
     if (!nl_sim_arena_contains(w, address) ||
         (!a->count && !a->dynamic.size && !a->dynamic.variable))
@@ -141,7 +142,7 @@ int nl_sim_arena_find(const nl_sim_worker *w, uintptr_t address, nl_sim_arena_en
     return 1;
 }
 
-int nl_sim_arena_variable(const nl_sim_worker *w, unsigned n, nl_sim_arena_entry *entry) {
+int nl_sim_arena_get_variable(const nl_sim_worker *w, unsigned n, nl_sim_arena_entry *entry) {
     const struct nl_sim_arena *a = w->arena;
     if (!a || n > a->count)
         return 0;

@@ -16,10 +16,10 @@ void nl_sim_arena_begin_block(nl_sim_worker *w);
 /* Implements nl_sim_checker.shared. */
 void *nl_sim_arena_shared_address(const nl_sim_shared *variable);
 /* Makes the shared memory of a block of a cluster inaccessible; called when the block has ended. */
-void nl_sim_arena_end(nl_sim_worker *w);
+void nl_sim_arena_end_block(nl_sim_worker *w);
 /* Converts an address in the worker's arena to the address of the same variable in the arena of
  * `other`, a block of the same cluster. */
-uintptr_t nl_sim_arena_map(nl_sim_worker *w, uintptr_t address, nl_sim_worker *other);
+uintptr_t nl_sim_arena_map_address(nl_sim_worker *w, uintptr_t address, nl_sim_worker *other);
 /* Returns whether the address is in the worker's arena. */
 int nl_sim_arena_contains(const nl_sim_worker *w, uintptr_t address);
 /* Sets the address range of shared memory; *low equals *high if there is no shared memory. */
@@ -33,10 +33,11 @@ typedef struct nl_sim_arena_entry {
 } nl_sim_arena_entry;
 /* Returns the variable that contains the address, or the nearest variable. Returns 0 if there is no
  * variable. */
-int nl_sim_arena_find(const nl_sim_worker *w, uintptr_t address, nl_sim_arena_entry *entry);
+int nl_sim_arena_find_variable(const nl_sim_worker *w, uintptr_t address,
+                               nl_sim_arena_entry *entry);
 
 /* The n-th variable; 0 is the dynamic memory. Returns 0 if there are fewer. */
-int nl_sim_arena_variable(const nl_sim_worker *w, unsigned n, nl_sim_arena_entry *entry);
+int nl_sim_arena_get_variable(const nl_sim_worker *w, unsigned n, nl_sim_arena_entry *entry);
 /* Returns whether a variable's last dimensions have these extents. */
 int nl_sim_arena_has_subarray(const nl_sim_worker *w, unsigned ndim,
                               const unsigned long long *extents);

@@ -222,7 +222,7 @@ static copy *next_tracked_copy(copy *first, const void *barrier) {
     return c;
 }
 
-int nl_sim_asynccopy_is_counted(const nl_sim_worker *w, const void *barrier) {
+int nl_sim_asynccopy_has_tracked(const nl_sim_worker *w, const void *barrier) {
     const nl_sim_asynccopies *all = w->job->check->copies;
     return all && next_tracked_copy(all->counted, barrier);
 }

@@ -26,7 +26,7 @@ void nl_sim_asynccopy_free_all(nl_sim_asynccopies **copies);
 void nl_sim_asynccopy_execute_step(const nl_sim_copying *what, const void *pc);
 /* Returns whether the barrier tracks copies that are not complete. The tracked copies are complete
  * when the barrier's phase is complete. */
-int nl_sim_asynccopy_is_counted(const struct nl_sim_worker *worker, const void *barrier);
+int nl_sim_asynccopy_has_tracked(const struct nl_sim_worker *worker, const void *barrier);
 void nl_sim_asynccopy_complete_tracked(struct nl_sim_worker *worker, const void *barrier);
 /* Must be called when the worker's block ends. */
 void nl_sim_asynccopy_end_block(struct nl_sim_worker *worker);

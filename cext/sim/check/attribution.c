@@ -139,7 +139,7 @@ static void find_array_of_wrapped_index(const nl_sim_worker *w, uintptr_t addres
 static int locate_shared(const nl_sim_worker *w, uintptr_t address, place *found) {
     nl_sim_arena_entry e;
     const nl_sim_worker *owner = nl_sim_cluster_find_owner(w, address);
-    if (!nl_sim_arena_find(owner ? owner : w, address, &e))
+    if (!nl_sim_arena_find_variable(owner ? owner : w, address, &e))
         return 0;
     found->owner = owner == w ? NULL : owner;
     parameter *p = &found->parameter;
@@ -441,7 +441,7 @@ uint64_t nl_sim_attribution_identity(const nl_sim_worker *w, uintptr_t address) 
     nl_sim_memory_info info;
     nl_sim_arena_entry entry;
     const nl_sim_worker *owner = nl_sim_cluster_find_owner(w, address);
-    if (nl_sim_arena_find(owner ? owner : w, address, &entry))
+    if (nl_sim_arena_find_variable(owner ? owner : w, address, &entry))
         return entry.base;
     return nl_sim_memory_find_nearest(address, &info) ? info.id : 0;
 }

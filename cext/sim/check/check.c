@@ -26,7 +26,7 @@ static _Thread_local int has_own;
 static nl_checks process;
 static nl_checks_compile_fn compiler;
 
-void nl_sim_check_set(const nl_checks *checks) {
+void nl_sim_check_set_thread(const nl_checks *checks) {
     has_own = checks != NULL;
     if (checks)
         own = *checks;
@@ -51,7 +51,7 @@ nl_checks_compile_fn nl_sim_check_get_compiler(void) {
 
 /* A launch */
 
-nl_sim_check *nl_sim_check_begin(const nl_checks *wanted, const nl_sim_object *image) {
+nl_sim_check *nl_sim_check_begin_launch(const nl_checks *wanted, const nl_sim_object *image) {
     nl_sim_check *c = nl_mem_zalloc(sizeof *c, NULL);
     if (!c)
         return NULL;
@@ -61,7 +61,7 @@ nl_sim_check *nl_sim_check_begin(const nl_checks *wanted, const nl_sim_object *i
     return c;
 }
 
-CUresult nl_sim_check_end(nl_sim_check *c, const char *kernel, nl_fault *fault) {
+CUresult nl_sim_check_end_launch(nl_sim_check *c, const char *kernel, nl_fault *fault) {
     CUresult status = CUDA_SUCCESS;
     if (c->findings.total) {
         nl_sim_findings_report(&c->findings, kernel, c->image, fault);
@@ -170,8 +170,8 @@ static int is_written_word(uintptr_t address, size_t size) {
 
 /* Checks an access to simulated memory. Returns 1 if the race check must also check the access, 0
  * if the access was already reported. */
-static int check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
-                        const void *pc) {
+static int check_simulated_access(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
+                                  const void *pc) {
     if (is_written_word(address, size))
         return 1;
     if (nl_sim_shadow_valid_length(address, size) < size)
@@ -192,7 +192,7 @@ static int check_inside(nl_sim_worker *w, uintptr_t address, size_t size, unsign
 
 /* Ends the thread if its stack is nearly full: the stack must not overflow later in the checker,
  * which holds locks. */
-static void require_stack(nl_sim_worker *w, const void *pc) {
+static void end_thread_if_stack_is_full(nl_sim_worker *w, const void *pc) {
     enum { ROOM = 8192 };
     const nl_sim_fiber_stack *stack = &w->stacks.all[w->thread[w->current].stack];
     uintptr_t here = (uintptr_t)__builtin_frame_address(0), low = (uintptr_t)stack->low;
@@ -207,11 +207,11 @@ int nl_sim_check_access(void *at, unsigned long long size, unsigned kind, const 
     nl_sim_worker *w = nl_sim_worker_current;
     uintptr_t address = (uintptr_t)at;
     int is_outside = 0;
-    require_stack(w, pc);
+    end_thread_if_stack_is_full(w, pc);
     if (w->job->check->every && nl_sim_racereport_should_preempt(w, address, kind))
         return 1;
     if (address - nl_sim_shadow.low < nl_sim_shadow.span)
-        is_outside = !check_inside(w, address, size, kind, pc);
+        is_outside = !check_simulated_access(w, address, size, kind, pc);
     else if (!nl_sim_attribution_is_allowed(w, address, size))
         report_forbidden_access(w, address, size, kind, pc);
     if (w->job->check->every && !is_outside && !(kind & NL_SIM_ACCESS_UNTOLD))
@@ -226,7 +226,7 @@ void nl_sim_check_copy(void *to, const void *from, unsigned long long size, cons
         return;
     nl_sim_worker *w = nl_sim_worker_current;
     uintptr_t target = (uintptr_t)to, source = (uintptr_t)from;
-    require_stack(w, pc);
+    end_thread_if_stack_is_full(w, pc);
     int from_ours = source - nl_sim_shadow.low < nl_sim_shadow.span;
     int to_ours = target - nl_sim_shadow.low < nl_sim_shadow.span;
     if (from_ours ? nl_sim_shadow_valid_length(source, size) < size

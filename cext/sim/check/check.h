@@ -15,7 +15,7 @@
 
 /* Set the checks of the calling thread's launches (nl_driver.SetChecks), and the checks of the
  * process. */
-void nl_sim_check_set(const nl_checks *checks);
+void nl_sim_check_set_thread(const nl_checks *checks);
 void nl_sim_check_set_process(const nl_checks *checks, nl_checks_compile_fn compile);
 /* Returns the checks of the calling thread's launches. The result is never NULL; mask 0 means no
  * checks. */
@@ -25,10 +25,10 @@ nl_checks_compile_fn nl_sim_check_get_compiler(void);
 
 /* Creates the state of a checked launch of a kernel in `image`; the caller must set the state's
  * other members. Returns NULL if memory runs out. */
-nl_sim_check *nl_sim_check_begin(const nl_checks *wanted, const nl_sim_object *image);
+nl_sim_check *nl_sim_check_begin_launch(const nl_checks *wanted, const nl_sim_object *image);
 /* Frees the state. Returns the status of the launch: CUDA_SUCCESS, or an error whose report is in
  * `fault`. */
-CUresult nl_sim_check_end(nl_sim_check *check, const char *kernel, nl_fault *fault);
+CUresult nl_sim_check_end_launch(nl_sim_check *check, const char *kernel, nl_fault *fault);
 
 /* Instrumented images call these functions (nl_sim_checker). */
 int nl_sim_check_access(void *address, unsigned long long size, unsigned kind, const void *pc);

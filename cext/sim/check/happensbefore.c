@@ -29,7 +29,7 @@ static void forget_fence(nl_sim_fenced *f) {
     nl_sim_vectorclock_release(&f->of_thread);
 }
 
-void nl_sim_happensbefore_end(nl_sim_happensbefore *o) {
+void nl_sim_happensbefore_end_block(nl_sim_happensbefore *o) {
     for (unsigned i = 0; i < o->threads; i++) {
         nl_sim_vectorclock_release(&o->thread_clock[i]);
         for (int scope = 0; scope < NL_SIM_ORDER_SCOPES; scope++) {
@@ -44,9 +44,9 @@ void nl_sim_happensbefore_end(nl_sim_happensbefore *o) {
 
 /* The time continues from one block to the next block of a worker, so that the tables need not be
  * cleared. */
-void nl_sim_happensbefore_begin(nl_sim_happensbefore *o, uint32_t block, unsigned threads,
-                                int *starved) {
-    nl_sim_happensbefore_end(o);
+void nl_sim_happensbefore_begin_block(nl_sim_happensbefore *o, uint32_t block, unsigned threads,
+                                      int *starved) {
+    nl_sim_happensbefore_end_block(o);
     o->starved = starved;
     if (o->time > UINT32_MAX / 2) {
         o->time = 0;
@@ -144,8 +144,8 @@ static void join_clocks(nl_sim_happensbefore *o, nl_sim_vectorclock **clock, uns
 
 /* Called when a thread makes a fence or waits at a barrier: the accesses that it has observed
  * happen before its later accesses. */
-static void acquire_observed(nl_sim_happensbefore *o, unsigned thread,
-                             nl_sim_happensbefore_scope scope) {
+static void acquire_observed_clocks(nl_sim_happensbefore *o, unsigned thread,
+                                    nl_sim_happensbefore_scope scope) {
     for (int i = scope; o->observers && i < NL_SIM_ORDER_SCOPES; i++) {
         nl_sim_happensbefore_acquire_from(o, thread, o->observed[i][thread]);
         nl_sim_vectorclock_release(&o->observed[i][thread]);
@@ -154,7 +154,7 @@ static void acquire_observed(nl_sim_happensbefore *o, unsigned thread,
 
 void nl_sim_happensbefore_order_block(nl_sim_happensbefore *o) {
     for (unsigned i = 0; i < o->threads && o->observers; i++)
-        acquire_observed(o, i, NL_SIM_ORDER_WIDE);
+        acquire_observed_clocks(o, i, NL_SIM_ORDER_WIDE);
     o->observers = 0;
     if (o->acquired) {
         join_clocks(o, &o->clock, 0, o->threads);
@@ -194,7 +194,7 @@ static void share_warp_fences(nl_sim_happensbefore *o, nl_sim_happensbefore_scop
     forget_fence(&joined);
 }
 
-static void share_acquired(nl_sim_happensbefore *o, unsigned first, uint32_t lanes) {
+static void share_acquired_clocks(nl_sim_happensbefore *o, unsigned first, uint32_t lanes) {
     nl_sim_vectorclock *joined = NULL;
     FOR_LANES(lane, lanes) {
         join_clock(o, &joined, o->thread_clock[first + lane]);
@@ -214,7 +214,7 @@ void nl_sim_happensbefore_order_warp(nl_sim_happensbefore *o, unsigned warp, uin
     uint32_t joined[NL_SIM_ORDER_LANES] = {0};
     unsigned first = warp * NL_SIM_ORDER_LANES;
     FOR_LANES(lane, o->observers ? lanes : 0) {
-        acquire_observed(o, first + lane, NL_SIM_ORDER_WIDE);
+        acquire_observed_clocks(o, first + lane, NL_SIM_ORDER_WIDE);
     }
     FOR_LANES(lane, lanes) {
         const uint32_t *row = o->row[warp][lane];
@@ -233,7 +233,7 @@ void nl_sim_happensbefore_order_warp(nl_sim_happensbefore *o, unsigned warp, uin
     for (int scope = 0; scope < NL_SIM_ORDER_SCOPES && (o->warp_fences >> warp & 1); scope++)
         share_warp_fences(o, scope, first, lanes);
     if (o->acquired)
-        share_acquired(o, first, lanes);
+        share_acquired_clocks(o, first, lanes);
 }
 
 /* Sets the snapshot of each thread of the tile to the union of the snapshots of all its threads. */
@@ -258,7 +258,7 @@ void nl_sim_happensbefore_order_tile(nl_sim_happensbefore *o, unsigned first, un
     nl_sim_vectorclock *clock = NULL;
     unsigned end = first + count;
     for (unsigned i = first; i < end && o->observers; i++)
-        acquire_observed(o, i, NL_SIM_ORDER_WIDE);
+        acquire_observed_clocks(o, i, NL_SIM_ORDER_WIDE);
     join_clocks(o, &clock, first, end);
     for (unsigned i = first; i < end; i++)
         raise_clock_entry(o, &clock, nl_sim_vectorclock_thread_key(o->block, i),
@@ -292,7 +292,7 @@ static void take_snapshot(nl_sim_happensbefore *o, unsigned thread, nl_sim_fence
 void nl_sim_happensbefore_make_fence(nl_sim_happensbefore *o, unsigned thread,
                                      nl_sim_happensbefore_scope scope) {
     nl_sim_fenced *f = &o->fenced[scope][thread];
-    acquire_observed(o, thread, scope);
+    acquire_observed_clocks(o, thread, scope);
     forget_fence(f);
     take_snapshot(o, thread, f);
     if (scope == NL_SIM_ORDER_WIDE) {
@@ -400,7 +400,7 @@ void nl_sim_happensbefore_observe_release(nl_sim_happensbefore *o, unsigned thre
 
 void nl_sim_happensbefore_release_to(nl_sim_happensbefore *o, unsigned thread,
                                      nl_sim_vectorclock **clock) {
-    acquire_observed(o, thread, NL_SIM_ORDER_WIDE);
+    acquire_observed_clocks(o, thread, NL_SIM_ORDER_WIDE);
     nl_sim_fenced snapshot = {.barrier = 0};
     take_snapshot(o, thread, &snapshot);
     add_snapshot(o, &snapshot, thread, clock);

@@ -78,9 +78,9 @@ typedef struct nl_sim_happensbefore_handover {
 } nl_sim_happensbefore_handover;
 
 /* An order must be allocated by calloc: the state before the first block is all zeros. */
-void nl_sim_happensbefore_begin(nl_sim_happensbefore *order, uint32_t block, unsigned threads,
-                                int *starved);
-void nl_sim_happensbefore_end(nl_sim_happensbefore *order);
+void nl_sim_happensbefore_begin_block(nl_sim_happensbefore *order, uint32_t block, unsigned threads,
+                                      int *starved);
+void nl_sim_happensbefore_end_block(nl_sim_happensbefore *order);
 void nl_sim_happensbefore_order_block(nl_sim_happensbefore *order);
 void nl_sim_happensbefore_order_warp(nl_sim_happensbefore *order, unsigned warp, uint32_t lanes);
 /* Must be called when the threads `first` to `first` + `count` - 1, which are complete warps, have

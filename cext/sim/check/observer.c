@@ -34,12 +34,12 @@ static void enter_image(nl_sim_worker *w) {
         nl_sim_profile_begin_worker(w);
     w->reals = nl_sim_reals_are_trapped(w->job);
     if (w->reals)
-        w->modes = nl_sim_reals_enter();
+        w->modes = nl_sim_reals_enable_exceptions();
 }
 
 static void leave_image(nl_sim_worker *w) {
     if (w->reals)
-        nl_sim_reals_leave(w->modes);
+        nl_sim_reals_restore_exceptions(w->modes);
     if (w->profile)
         nl_sim_profile_end_worker(w);
 }
@@ -58,12 +58,12 @@ static void record_block_end(nl_sim_worker *w) {
         nl_sim_asynccopy_end_block(w);
     nl_sim_profile_end_block(w);
     /* a block that ends because the launch has failed reports no missing synchronization */
-    if (w->race && w->cluster && !nl_sim_job_stopped(w->job))
+    if (w->race && w->cluster && !nl_sim_job_is_stopped(w->job))
         nl_sim_racereport_end_shared(w);
     if (w->race)
         nl_sim_race_end_block(w);
     if (w->cluster)
-        nl_sim_arena_end(w);
+        nl_sim_arena_end_block(w);
 }
 
 /* A thread that has ended counts as arrived at the barrier of its cluster. */
@@ -185,7 +185,7 @@ const nl_sim_observer nl_sim_observer_of_checks = {
     .overflowed = report_overflow,
     .trapped = nl_sim_reals_handle_trap,
     .is_shared = nl_sim_arena_contains,
-    .map_shared = nl_sim_arena_map,
+    .map_shared = nl_sim_arena_map_address,
     .sees_accesses = observes_accesses,
     .name = write_variable_name,
 };

@@ -53,7 +53,7 @@ static int open_table_lock_held(void) {
     uintptr_t high;
     if (kept)
         return 0;
-    nl_sim_memory_range(&low, &high);
+    nl_sim_memory_address_range(&low, &high);
     span = high - low;
     notes = notes ? notes : nl_mem_alloc_permanent(NOTES * sizeof *notes);
     chunks = chunks ? chunks : nl_mem_alloc_permanent((span / CHUNK + 2) * sizeof(granule *));
@@ -102,7 +102,7 @@ static granule *find_chunk(uintptr_t address) {
     if (*place)
         return *place == &untold ? NULL : *place;
     nl_mutex_unlock(&lock); /* the memory's lock must be acquired before `lock` */
-    int found = nl_sim_memory_find(address, &info);
+    int found = nl_sim_memory_find_allocation(address, &info);
     nl_mutex_lock(&lock);
     if (!found)
         return NULL;
@@ -127,16 +127,16 @@ void nl_sim_overlap_forget_range(uintptr_t address, size_t size) {
 
 /* Returns whether the access happens before the operation, or was made by the operation itself.
  * Also returns 1 if the data about the access are no longer stored. */
-static int is_before(const nl_sim_overlap *o, uint32_t touched) {
+static int is_access_before(const nl_sim_overlap *o, uint32_t touched) {
     uint32_t id = touched >> ID_SHIFT;
     const note *n = &notes[id % NOTES];
     return !id || id == o->id || n->id != id || n->ticket <= o->clock.ticket[n->place];
 }
 
-static int is_overlapping(const nl_sim_overlap *o, uint32_t touched, uint32_t bytes) {
+static int conflicts_with_access(const nl_sim_overlap *o, uint32_t touched, uint32_t bytes) {
     if ((bytes & touched & ATOMIC) || !(bytes & touched))
         return 0;
-    return !is_before(o, touched);
+    return !is_access_before(o, touched);
 }
 
 static uint32_t merge_touch(const nl_sim_overlap *o, uint32_t before, uint32_t bytes) {
@@ -149,13 +149,13 @@ static uint32_t merge_touch(const nl_sim_overlap *o, uint32_t before, uint32_t b
 /* Records an access to some of four bytes. Returns the conflicting access, or 0. */
 static uint32_t record_access(const nl_sim_overlap *o, granule *g, uint32_t bytes, int writes) {
     uint32_t other = 0;
-    if (is_overlapping(o, g->writer, bytes))
+    if (conflicts_with_access(o, g->writer, bytes))
         other = g->writer;
-    else if (writes && is_overlapping(o, g->reader, bytes))
+    else if (writes && conflicts_with_access(o, g->reader, bytes))
         other = g->reader;
     if (writes)
         g->writer = merge_touch(o, g->writer, bytes);
-    else if (is_before(o, g->reader))
+    else if (is_access_before(o, g->reader))
         g->reader = merge_touch(o, g->reader, bytes);
     return other;
 }

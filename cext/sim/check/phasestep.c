@@ -12,7 +12,7 @@
  * after other threads' accesses. */
 static void complete_phase(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
     const void *address = (const void *)barrier->address;
-    if (nl_sim_asynccopy_is_counted(w, address)) {
+    if (nl_sim_asynccopy_has_tracked(w, address)) {
         nl_sim_vectorclock *begun;
         nl_sim_race_begin_completion(w, barrier, &begun);
         nl_sim_asynccopy_complete_tracked(w, address);

@@ -318,7 +318,7 @@ void nl_sim_profile_end_worker(nl_sim_worker *w) {
 
 void nl_sim_profile_begin_block(nl_sim_worker *w) {
     if (w->profile)
-        nl_sim_requests_begin(w->profile->requests, w->warps);
+        nl_sim_requests_begin_block(w->profile->requests, w->warps);
 }
 
 void nl_sim_profile_end_block(nl_sim_worker *w) {

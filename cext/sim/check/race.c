@@ -11,13 +11,12 @@
  * - Several threads write the same value (a flag that many threads set). The values are compared at
  *   the next event after the write; until then the conflict is stored in the block's `write`.
  * - A plain read whose value is only used for an atomicCAS on the same address, or makes the
- *   atomicCAS unnecessary, as in the usual atomicMax for floats. The conflict is not reported
- *   immediately: it is stored in the block's `reads` until the thread makes the atomicCAS or
- *   synchronizes. If any thread makes an atomicCAS at an address that it read before, no read by
- *   that instruction is reported.
- * - Volatile accesses of different warps, which implement flags. Within a warp, code for GPUs
- *   before Volta used volatile accesses instead of __syncwarp; within a warp they conflict, except
- *   for a flag that is written directly after a fence.
+ *   atomicCAS unnecessary, as in the usual atomicMax for floats. The conflict is stored in the
+ *   block's `reads` until the thread makes the atomicCAS or synchronizes. If any thread makes an
+ *   atomicCAS at an address that it read before, no read by that instruction is reported.
+ * - Volatile accesses of different warps, which implement flags. Volatile accesses within a warp,
+ *   which code for GPUs before Volta used instead of __syncwarp, conflict, except for a flag that
+ *   is written directly after a fence.
  *
  * The conflict of a plain read of a value that another thread wrote is also stored in `reads`. If
  * the reading thread writes to the same address before it synchronizes, both threads have updated
@@ -300,7 +299,8 @@ static void report_lost_update(nl_sim_worker *w, unsigned thread, uintptr_t addr
 }
 
 /* Returns the thread's latest plain read of these four bytes, or NULL. */
-static const latest *find_latest(const nl_sim_race_block *b, unsigned thread, uintptr_t granule) {
+static const latest *find_latest_read(const nl_sim_race_block *b, unsigned thread,
+                                      uintptr_t granule) {
     for (unsigned i = 0; i < LATEST; i++) {
         const latest *l = &b->latest[thread][i];
         if (l->granule == granule)
@@ -327,8 +327,8 @@ static void drop_pending_read(nl_sim_race *race, nl_sim_race_block *b, unsigned 
 /* Records that the instruction at `pc` writes to the address that `read` has read, if both belong
  * to one statement: the thread has not synchronized since the read, and the instruction of the read
  * has not read another element since, as it would in a loop over elements. */
-static void store_update(nl_sim_race *race, const nl_sim_race_block *b, unsigned thread,
-                         const latest *read, int32_t pc) {
+static void store_read_and_write(nl_sim_race *race, const nl_sim_race_block *b, unsigned thread,
+                                 const latest *read, int32_t pc) {
     if (read->time != nl_sim_happensbefore_current_time(&b->order, thread))
         return;
     for (unsigned i = 1; i <= LATEST; i++) {
@@ -606,11 +606,11 @@ void nl_sim_race_check_access(nl_sim_worker *w, unsigned thread, uintptr_t addre
         report_lost_update(w, thread, address, size);
     }
     const latest *own = !strong && (kind & NL_SIM_ACCESS_WRITE)
-                            ? find_latest(b, thread, address / GRANULE * GRANULE)
+                            ? find_latest_read(b, thread, address / GRANULE * GRANULE)
                             : NULL;
     if (own) {
         v.mark.who |= UPDATE;
-        store_update(race, b, thread, own, v.mark.pc);
+        store_read_and_write(race, b, thread, own, v.mark.pc);
     }
     if (race->epochs) {
         if (nl_sim_epochs_record_access(race->epochs, &v, add_exact_conflict) < 0)
@@ -641,8 +641,8 @@ int nl_sim_race_begin_block(nl_sim_worker *w) {
         w->race_block->questions.of[i].barrier = 0;
     memset(w->race_block->latest, 0, w->threads * sizeof *w->race_block->latest);
     memset(w->race_block->flag_of, 0, w->threads * sizeof *w->race_block->flag_of);
-    nl_sim_happensbefore_begin(&w->race_block->order, (uint32_t)block, w->threads,
-                               &w->race->starved);
+    nl_sim_happensbefore_begin_block(&w->race_block->order, (uint32_t)block, w->threads,
+                                     &w->race->starved);
     return 0;
 }
 
@@ -713,7 +713,7 @@ void nl_sim_race_end_block(nl_sim_worker *w) {
     report_pending_reads(w, 0, w->threads);
     if (w->race->epochs)
         nl_sim_epochs_mark_ended(w->race->epochs, w->race_block->order.block);
-    nl_sim_happensbefore_end(&w->race_block->order);
+    nl_sim_happensbefore_end_block(&w->race_block->order);
 }
 
 static void record_fence(nl_sim_worker *w) {

@@ -174,7 +174,7 @@ void nl_sim_racereport_end_shared(nl_sim_worker *w) {
     nl_sim_race_side late;
     uintptr_t address;
     char name[200];
-    for (unsigned n = 0; nl_sim_arena_variable(w, n, &e); n++) {
+    for (unsigned n = 0; nl_sim_arena_get_variable(w, n, &e); n++) {
         if (!nl_sim_race_find_access_after_end(w, e.base, e.size, &late, &address))
             continue;
         nl_sim_finding f = {.kind = NL_CHECK_RACE,
@@ -229,8 +229,8 @@ CUresult nl_sim_racereport_end(nl_sim_job *job) {
     if (wanted && (!job->check->race || nl_sim_race_lacks_memory(job->check->race))) {
         nl_fault fault;
         nl_fault_init(&fault, 0, NL_FAULT_HEAD_KERNEL, nl_sim_fault_kernel_name(job->kernel));
-        nl_fault_format(&fault, "there is not enough memory to search for races");
-        nl_sim_job_fault(job, CUDA_ERROR_OUT_OF_MEMORY, &fault);
+        nl_fault_set_text(&fault, "there is not enough memory to search for races");
+        nl_sim_job_record_fault(job, CUDA_ERROR_OUT_OF_MEMORY, &fault);
     }
     job->check->depends = job->check->race && nl_sim_race_depends_on_schedule(job->check->race);
     nl_sim_race_close(job->check->race);

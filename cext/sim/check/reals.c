@@ -61,14 +61,14 @@ static void install_handler(void) {
     nl_mutex_unlock(&lock);
 }
 
-unsigned nl_sim_reals_enter(void) {
+unsigned nl_sim_reals_enable_exceptions(void) {
     unsigned saved = __builtin_ia32_stmxcsr();
     install_handler();
     __builtin_ia32_ldmxcsr(ARMED);
     return saved;
 }
 
-void nl_sim_reals_leave(unsigned saved) {
+void nl_sim_reals_restore_exceptions(unsigned saved) {
     __builtin_ia32_ldmxcsr(saved & ~(unsigned)FLAGS);
 }
 
@@ -159,11 +159,11 @@ int nl_sim_reals_are_trapped(const nl_sim_job *job) {
     return 0;
 }
 
-unsigned nl_sim_reals_enter(void) {
+unsigned nl_sim_reals_enable_exceptions(void) {
     return 0;
 }
 
-void nl_sim_reals_leave(unsigned saved) {
+void nl_sim_reals_restore_exceptions(unsigned saved) {
     (void)saved;
 }
 

@@ -15,9 +15,9 @@
 int nl_sim_reals_are_trapped(const struct nl_sim_job *job);
 
 /* Enables the exceptions for the calling OS thread. Returns the previous state, which the caller
- * must pass to nl_sim_reals_leave. */
-unsigned nl_sim_reals_enter(void);
-void nl_sim_reals_leave(unsigned saved);
+ * must pass to nl_sim_reals_restore_exceptions. */
+unsigned nl_sim_reals_enable_exceptions(void);
+void nl_sim_reals_restore_exceptions(unsigned saved);
 
 /* Handles SIGFPE; called in the signal handler on a fiber. Returns 1 if the signal was caused by
  * one of the enabled exceptions; then the handler must return, and the thread continues. */

@@ -153,7 +153,7 @@ static void count_global_request(const uintptr_t *address, uint32_t mask, unsign
                        (uint64_t)nl_sim_request_count_bits(mask) * size, c);
 }
 
-void nl_sim_request_count_consecutive(uintptr_t address, unsigned size, int is_store, uint64_t *c) {
+void nl_sim_request_add_consecutive(uintptr_t address, unsigned size, int is_store, uint64_t *c) {
     c[NL_PROFILE_requests]++;
     c[NL_PROFILE_lanes] += LANES;
     add_consecutive_request(address, size, is_store, c);
@@ -169,8 +169,9 @@ static void count_shared_request(const uintptr_t *address, uint32_t mask, unsign
         wavefronts - least;
 }
 
-void nl_sim_request_count(const uintptr_t *address, uint32_t mask, unsigned size,
-                          nl_sim_request_space space, nl_sim_request_kind kind, uint64_t *c) {
+void nl_sim_request_add_counters(const uintptr_t *address, uint32_t mask, unsigned size,
+                                 nl_sim_request_space space, nl_sim_request_kind kind,
+                                 uint64_t *c) {
     if (space == NL_SIM_REQUEST_LOOP) {
         c[NL_PROFILE_loop_iterations]++;
         c[NL_PROFILE_loop_lanes] += nl_sim_request_count_bits(mask);

@@ -73,11 +73,12 @@ static inline unsigned nl_sim_request_count_bits(uint64_t bits) {
 }
 
 /* Adds the counters of one request to `counters`. `mask` contains the participating lanes. */
-void nl_sim_request_count(const uintptr_t *address, uint32_t mask, unsigned size,
-                          nl_sim_request_space space, nl_sim_request_kind kind, uint64_t *counters);
+void nl_sim_request_add_counters(const uintptr_t *address, uint32_t mask, unsigned size,
+                                 nl_sim_request_space space, nl_sim_request_kind kind,
+                                 uint64_t *counters);
 
 /* Adds the counters of a consecutive load or store of global memory to `counters`. */
-void nl_sim_request_count_consecutive(uintptr_t address, unsigned size, int is_store,
-                                      uint64_t *counters);
+void nl_sim_request_add_consecutive(uintptr_t address, unsigned size, int is_store,
+                                    uint64_t *counters);
 
 #endif

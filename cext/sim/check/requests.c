@@ -255,7 +255,7 @@ static int repeats_previous_load(const warp *w, const request *q) {
 
 static void count_repeated_load(nl_sim_request_site *s, const request *q) {
     uint64_t own[NL_PROFILE_COUNT] = {0}, *c = s->counters;
-    nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, own);
+    nl_sim_request_add_counters(q->address, q->mask, s->size, s->space, s->kind, own);
     c[NL_PROFILE_global_repeated_requests] += own[NL_PROFILE_global_load_requests];
     c[NL_PROFILE_global_repeated_sectors] += own[NL_PROFILE_global_load_sectors];
     c[NL_PROFILE_global_repeated_lines] += own[NL_PROFILE_global_load_lines];
@@ -575,10 +575,11 @@ static void count_and_end_epoch(nl_sim_requests *r, unsigned index) {
         nl_sim_request_site *s = &r->sites[q->site];
         if (q->is_consecutive && s->space == NL_SIM_REQUEST_GLOBAL &&
             s->kind != NL_SIM_REQUEST_ATOMIC)
-            nl_sim_request_count_consecutive(q->address[0], s->size,
-                                             s->kind == NL_SIM_REQUEST_STORE, s->counters);
+            nl_sim_request_add_consecutive(q->address[0], s->size, s->kind == NL_SIM_REQUEST_STORE,
+                                           s->counters);
         else
-            nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, s->counters);
+            nl_sim_request_add_counters(q->address, q->mask, s->size, s->space, s->kind,
+                                        s->counters);
         if (s->kind == NL_SIM_REQUEST_LOAD && s->space != NL_SIM_REQUEST_LOOP &&
             repeats_previous_load(w, q))
             count_repeated_load(s, q);
@@ -633,7 +634,7 @@ static void begin_warp(nl_sim_requests *r, unsigned index) {
     (void)begin_trace(r, index, index * LANES);
 }
 
-void nl_sim_requests_begin(nl_sim_requests *r, unsigned warps) {
+void nl_sim_requests_begin_block(nl_sim_requests *r, unsigned warps) {
     nl_sim_reuse_begin_block(r->reuse);
     for (unsigned i = 0; i < warps; i++) {
         if (!r->warps[i].is_kept)

@@ -51,7 +51,7 @@ void nl_sim_requests_close(nl_sim_requests *requests, unsigned warp);
 void nl_sim_requests_close_all(nl_sim_requests *requests, unsigned warps);
 /* Resets the loops of all lanes; call this function when the threads of a block with this number of
  * warps begin. */
-void nl_sim_requests_begin(nl_sim_requests *requests, unsigned warps);
+void nl_sim_requests_begin_block(nl_sim_requests *requests, unsigned warps);
 
 /* Returns the array of sites; call this function after all warps were closed. */
 const nl_sim_request_site *nl_sim_requests_get_sites(const nl_sim_requests *requests,

@@ -100,7 +100,7 @@ static int find_neighbour(const nl_sim_widen *w, const nl_sim_request *requests,
  * request. */
 static void subtract_request(const nl_sim_request *q, nl_sim_request_site *s, unsigned level) {
     uint64_t own[NL_PROFILE_COUNT] = {0};
-    nl_sim_request_count(q->address, q->mask, s->size, s->space, s->kind, own);
+    nl_sim_request_add_counters(q->address, q->mask, s->size, s->space, s->kind, own);
     for (unsigned i = 0; i < NL_PROFILE_COUNT; i++)
         s->widened[level][i] -= own[i];
 }
@@ -126,7 +126,7 @@ static void merge_request(nl_sim_widen *w, const nl_sim_request *requests,
         w->is_merged[found[i]] = 1;
         subtract_request(part, &sites[part->site], level);
     }
-    nl_sim_request_count(q->address, q->mask, bytes, s->space, s->kind, s->widened[level]);
+    nl_sim_request_add_counters(q->address, q->mask, bytes, s->space, s->kind, s->widened[level]);
 }
 
 static void count_at_level(nl_sim_widen *w, const nl_sim_request *requests, unsigned count,

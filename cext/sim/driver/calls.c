@@ -159,7 +159,7 @@ int nl_sim_calls_fill(nl_driver *table, int device_count, nl_error *err) {
     nl_sim_calls_texture_fill(table);
     table->kind = "sim";
     table->TakeFault = pop_last_fault;
-    table->SetChecks = nl_sim_check_set;
+    table->SetChecks = nl_sim_check_set_thread;
     table->SetProcessChecks = nl_sim_check_set_process;
     table->Checks = nl_sim_check_mask_of_thread;
     table->TakeVerdict = nl_sim_verdict_pop;

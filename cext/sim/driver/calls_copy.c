@@ -46,10 +46,10 @@ static void check_unwritten_row(nl_sim_stream *stream, const void *from, size_t 
     fault.at.access = "reads";
     fault.address = (uintptr_t)from + first;
     fault.size = count;
-    nl_fault_format(&fault,
-                    "a copy to the host reads device memory which nothing has written: "
-                    "%zu bytes, from byte %zu of the copied memory on",
-                    count, before + first);
+    nl_fault_set_text(&fault,
+                      "a copy to the host reads device memory which nothing has written: "
+                      "%zu bytes, from byte %zu of the copied memory on",
+                      count, before + first);
     nl_sim_stream_set_failed(stream, CUDA_ERROR_LAUNCH_FAILED, &fault);
 }
 
@@ -67,15 +67,15 @@ static void check_overlap(nl_sim_op *op, nl_sim_stream *stream, const char *noun
     if (!op->overlap ||
         !nl_sim_overlap_record_access(op->overlap, address, size, writes, 0, &clash))
         return;
-    (void)nl_sim_memory_find(clash.address, &info);
+    (void)nl_sim_memory_find_allocation(clash.address, &info);
     nl_fault_init(&fault, NL_CHECK_STREAM, NL_FAULT_HEAD_NONE, "");
     fault.at.access = writes ? "writes" : "reads";
     fault.address = clash.address;
     fault.size = size;
-    nl_fault_format(&fault, "%s %s %s byte %zu of device memory of %zu bytes, and %s %s it%s", noun,
-                    nl_sim_overlap_stream_name(op->overlap), fault.at.access,
-                    (size_t)(clash.address - info.address), info.size, clash.who, clash.verb,
-                    nl_sim_overlap_remedy);
+    nl_fault_set_text(&fault, "%s %s %s byte %zu of device memory of %zu bytes, and %s %s it%s",
+                      noun, nl_sim_overlap_stream_name(op->overlap), fault.at.access,
+                      (size_t)(clash.address - info.address), info.size, clash.who, clash.verb,
+                      nl_sim_overlap_remedy);
     nl_sim_stream_set_failed(stream, CUDA_ERROR_LAUNCH_FAILED, &fault);
 }
 

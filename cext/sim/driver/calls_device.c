@@ -244,7 +244,7 @@ static CUresult sim_CtxSetCurrent(CUcontext context) {
 static CUresult sim_CtxSynchronize(void) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_CHECK(nl_sim_capture_refuse_context(context));
-    nl_sim_stream_wait_context(context);
+    nl_sim_stream_wait_for_context(context);
     nl_sim_ops_flush_output();
     return nl_sim_stream_report_fault(context, NULL);
 }
@@ -294,7 +294,7 @@ static CUresult sim_CtxSetLimit(int limit, size_t value) {
     switch (limit) {
     case CU_LIMIT_STACK_SIZE:
         NL_SIM_REQUIRE(value > 0 && value <= most_stack);
-        nl_sim_stream_wait_context(context);
+        nl_sim_stream_wait_for_context(context);
         context->stack_limit = (value + 15) / 16 * 16;
         return CUDA_SUCCESS;
     case CU_LIMIT_PRINTF_FIFO_SIZE:

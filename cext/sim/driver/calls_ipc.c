@@ -32,7 +32,7 @@ static CUresult sim_MemGetAddressRange(CUdeviceptr *base, size_t *size, CUdevice
     NL_SIM_BEGIN_IN(context);
     (void)context;
     nl_sim_memory_info info;
-    if (!nl_sim_memory_find((uintptr_t)pointer, &info))
+    if (!nl_sim_memory_find_allocation((uintptr_t)pointer, &info))
         return CUDA_ERROR_NOT_FOUND;
     if (base)
         *base = info.address;
@@ -47,9 +47,9 @@ static CUresult sim_IpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
     nl_sim_memory_info info;
     nl_sim_memory_file file;
     struct stat facts;
-    NL_SIM_REQUIRE(handle && nl_sim_memory_find((uintptr_t)pointer, &info));
+    NL_SIM_REQUIRE(handle && nl_sim_memory_find_allocation((uintptr_t)pointer, &info));
     NL_SIM_REQUIRE(info.kind == NL_SIM_MEMORY_DEVICE);
-    nl_sim_stream_wait_context(nl_sim_context_at(info.device));
+    nl_sim_stream_wait_for_context(nl_sim_context_at(info.device));
     CUresult status = nl_sim_memory_share_allocation(info.address, &file);
     if (status != CUDA_SUCCESS)
         return status;
@@ -123,7 +123,7 @@ static CUresult sim_IpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle
 static CUresult sim_IpcCloseMemHandle(CUdeviceptr pointer) {
     NL_SIM_BEGIN_IN(context);
     char damage[NL_SIM_MEMORY_TEXT];
-    nl_sim_stream_wait_context(context);
+    nl_sim_stream_wait_for_context(context);
     return nl_sim_memory_free(NL_SIM_MEMORY_OPENED, (uintptr_t)pointer, damage);
 }
 

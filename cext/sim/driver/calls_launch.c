@@ -53,7 +53,7 @@ static void add_launch_line(nl_fault *fault, const launch_op *l) {
 
 /* Returns the number (from 1) of the parameter that contains this word of the arguments, or 0 if
  * there is none. */
-static unsigned parameter_of(const launch_op *l, size_t word) {
+static unsigned parameter_of_word(const launch_op *l, size_t word) {
     const char *at = (const char *)(l->arguments + word);
     for (unsigned i = 0; i < l->job.kernel->param_count; i++) {
         const char *low = l->pointers[i];
@@ -72,12 +72,12 @@ static void check_guard_bytes(const launch_op *l, nl_sim_stream *stream) {
     if (!nl_sim_memory_check_guards(l->arguments, l->words, damage, &word))
         return;
     int checked = (l->checks.mask & NL_CHECK_MEMORY) != 0;
-    unsigned number = parameter_of(l, word);
+    unsigned number = parameter_of_word(l, word);
     if (number)
         snprintf(parameter, sizeof parameter, ", the memory of parameter %u", number);
     nl_fault_init(&fault, NL_CHECK_MEMORY, NL_FAULT_HEAD_KERNEL,
                   nl_sim_fault_kernel_name(l->job.kernel));
-    nl_fault_format(
+    nl_fault_set_text(
         &fault, "%s%s%s", damage, parameter,
         checked ? "" : "; run it under `with cuda.checks():` to see the thread and the line");
     add_launch_line(&fault, l);
@@ -110,7 +110,7 @@ static CUresult run_child_launch(launch_op *l, nl_sim_child *c, nl_sim_child **p
     nl_sim_job *job = calloc(1, sizeof *job);
     if (!job) {
         nl_fault_init(&l->job.fault, 0, NL_FAULT_HEAD_KERNEL, c->kernel.name);
-        nl_fault_format(&l->job.fault, "there is no memory to run it");
+        nl_fault_set_text(&l->job.fault, "there is no memory to run it");
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     job->launch = c->launch;
@@ -143,10 +143,10 @@ static CUresult check_time_limit(launch_op *l, const nl_sim_child *c) {
         return CUDA_SUCCESS;
     nl_fault_init(&l->job.fault, NL_CHECK_HANG, NL_FAULT_HEAD_KERNEL,
                   nl_sim_fault_kernel_name(l->job.kernel));
-    nl_fault_format(&l->job.fault,
-                    "the launches of its kernels still run after %g s, the limit: "
-                    "%s launches %s at %s, line %d",
-                    (double)limit / 1000, c->parent, c->kernel.name, c->site.file, c->site.line);
+    nl_fault_set_text(&l->job.fault,
+                      "the launches of its kernels still run after %g s, the limit: "
+                      "%s launches %s at %s, line %d",
+                      (double)limit / 1000, c->parent, c->kernel.name, c->site.file, c->site.line);
     return CUDA_ERROR_LAUNCH_TIMEOUT;
 }
 
@@ -327,18 +327,19 @@ static nl_sim_function *find_checked_twin(nl_sim_function *f, const nl_checks *c
         return f;
     *status = CUDA_ERROR_OUT_OF_MEMORY;
     nl_fault_init(&fault, 0, NL_FAULT_HEAD_NONE, nl_sim_fault_kernel_name(f->kernel));
-    if (mask && nl_sim_memory_watch(nl_sim_heap_watch) < 0) {
-        nl_fault_format(&fault, "kernels cannot be checked: no address space for the shadow memory "
-                                "(a limit of the process, or of the system)");
+    if (mask && nl_sim_memory_enable_shadow(nl_sim_heap_enable_shadow) < 0) {
+        nl_fault_set_text(&fault,
+                          "kernels cannot be checked: no address space for the shadow memory "
+                          "(a limit of the process, or of the system)");
         nl_sim_lasterror_store_fault(0, &fault);
         return NULL;
     }
     *status = nl_sim_module_find_twin(f, mask, nl_sim_check_get_compiler(), &twin, log, sizeof log);
     if (*status == CUDA_SUCCESS)
         return twin;
-    nl_fault_format(&fault, "kernel %s cannot be %s: %s", fault.kernel,
-                    mask ? "checked" : "compiled",
-                    *status == CUDA_ERROR_OUT_OF_MEMORY ? "there is not enough memory" : log);
+    nl_fault_set_text(&fault, "kernel %s cannot be %s: %s", fault.kernel,
+                      mask ? "checked" : "compiled",
+                      *status == CUDA_ERROR_OUT_OF_MEMORY ? "there is not enough memory" : log);
     nl_sim_lasterror_store_fault(0, &fault);
     return NULL;
 }

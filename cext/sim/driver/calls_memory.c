@@ -23,7 +23,7 @@ static CUresult allocate_memory(nl_sim_context *context, nl_sim_memory_kind kind
                                 uintptr_t *address) {
     CUresult status = nl_sim_memory_alloc(kind, context->device, size, address);
     if (status == CUDA_ERROR_OUT_OF_MEMORY && nl_atomic_load(&context->pool_used)) {
-        nl_sim_stream_wait_context(context);
+        nl_sim_stream_wait_for_context(context);
         status = nl_sim_memory_alloc(kind, context->device, size, address);
     }
     return status;
@@ -34,7 +34,7 @@ static void report_damage(nl_sim_stream *stream, const char *damage) {
     if (!damage[0])
         return;
     nl_fault_init(&fault, NL_CHECK_MEMORY, NL_FAULT_HEAD_NONE, "");
-    nl_fault_format(&fault, "a kernel made %s (found when it was freed)", damage);
+    nl_fault_set_text(&fault, "a kernel made %s (found when it was freed)", damage);
     nl_sim_stream_set_failed(stream, CUDA_ERROR_ILLEGAL_ADDRESS, &fault);
 }
 
@@ -62,9 +62,9 @@ static CUresult sim_MemFree(CUdeviceptr pointer) {
     if (!pointer)
         return CUDA_SUCCESS;
     nl_sim_memory_info info;
-    if (!nl_sim_memory_find((uintptr_t)pointer, &info))
+    if (!nl_sim_memory_find_allocation((uintptr_t)pointer, &info))
         return CUDA_ERROR_INVALID_VALUE;
-    nl_sim_stream_wait_context(nl_sim_context_at(info.device));
+    nl_sim_stream_wait_for_context(nl_sim_context_at(info.device));
     return free_address(context->legacy, NL_SIM_MEMORY_DEVICE, (uintptr_t)pointer);
 }
 
@@ -99,7 +99,7 @@ static void run_free(nl_sim_op *op, nl_sim_stream *stream) {
         return;
     }
     nl_fault_init(&fault, NL_CHECK_MEMORY, NL_FAULT_HEAD_NONE, "");
-    nl_fault_format(&fault, "memory was freed twice");
+    nl_fault_set_text(&fault, "memory was freed twice");
     nl_sim_stream_set_failed(stream, CUDA_ERROR_INVALID_VALUE, &fault);
 }
 
@@ -109,7 +109,7 @@ static CUresult sim_MemFreeAsync(CUdeviceptr pointer, CUstream handle) {
     if (nl_sim_capture_has_stream(stream)) /* graphs do not free memory */
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     nl_sim_memory_info info;
-    if (!nl_sim_memory_find((uintptr_t)pointer, &info) || info.address != pointer ||
+    if (!nl_sim_memory_find_allocation((uintptr_t)pointer, &info) || info.address != pointer ||
         (info.kind != NL_SIM_MEMORY_DEVICE && info.kind != NL_SIM_MEMORY_POOLED))
         return CUDA_ERROR_INVALID_VALUE;
     free_op *f = calloc(1, sizeof *f);
@@ -214,7 +214,7 @@ static CUresult sim_MemHostAlloc(void **pointer, size_t size, unsigned flags) {
 static CUresult sim_MemFreeHost(void *pointer) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(pointer);
-    nl_sim_stream_wait_context(context);
+    nl_sim_stream_wait_for_context(context);
     return free_address(context->legacy, NL_SIM_MEMORY_HOST, (uintptr_t)pointer);
 }
 
@@ -227,7 +227,7 @@ static CUresult sim_MemHostRegister(void *pointer, size_t size, unsigned flags) 
 static CUresult sim_MemHostUnregister(void *pointer) {
     NL_SIM_BEGIN_IN(context);
     NL_SIM_REQUIRE(pointer);
-    nl_sim_stream_wait_context(context);
+    nl_sim_stream_wait_for_context(context);
     return nl_sim_memory_unregister(NL_SIM_MEMORY_REGISTERED, pointer);
 }
 
@@ -235,7 +235,7 @@ static CUresult sim_MemHostGetDevicePointer(CUdeviceptr *device, void *host, uns
     NL_SIM_BEGIN_IN(context);
     (void)context;
     nl_sim_memory_info info;
-    NL_SIM_REQUIRE(device && flags == 0 && nl_sim_memory_find((uintptr_t)host, &info));
+    NL_SIM_REQUIRE(device && flags == 0 && nl_sim_memory_find_allocation((uintptr_t)host, &info));
     NL_SIM_REQUIRE(info.kind == NL_SIM_MEMORY_HOST || info.kind == NL_SIM_MEMORY_REGISTERED);
     *device = (CUdeviceptr)(uintptr_t)host;
     return CUDA_SUCCESS;
@@ -254,7 +254,7 @@ static CUresult sim_MemAllocManaged(CUdeviceptr *pointer, size_t size, unsigned 
 /* Checks only the arguments, because the simulator has no memory to migrate. */
 static int is_managed(CUdeviceptr pointer, size_t size) {
     nl_sim_memory_info info;
-    return size && nl_sim_memory_find((uintptr_t)pointer, &info) &&
+    return size && nl_sim_memory_find_allocation((uintptr_t)pointer, &info) &&
            info.kind == NL_SIM_MEMORY_MANAGED && nl_sim_memory_covers((uintptr_t)pointer, size);
 }
 
@@ -361,7 +361,7 @@ static CUresult sim_PointerGetAttributes(unsigned count, int *attributes, void *
     NL_SIM_BEGIN();
     nl_sim_memory_info info;
     NL_SIM_REQUIRE(count && attributes && values);
-    int found = nl_sim_memory_find((uintptr_t)pointer, &info);
+    int found = nl_sim_memory_find_allocation((uintptr_t)pointer, &info);
     for (unsigned i = 0; i < count; i++) {
         NL_SIM_REQUIRE(values[i]);
         CUresult status = found ? store_attribute(values[i], attributes[i], pointer, &info)

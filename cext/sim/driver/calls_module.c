@@ -11,7 +11,8 @@
 #include "sim/engine/worker.h"
 
 /* Finds the log buffer and its size in the options. */
-static void find_log(unsigned count, const int *options, void **values, char **log, size_t *size) {
+static void find_log_buffer(unsigned count, const int *options, void **values, char **log,
+                            size_t *size) {
     *log = NULL;
     *size = 0;
     for (unsigned i = 0; i < count && options && values; i++) {
@@ -30,7 +31,7 @@ static CUresult sim_ModuleLoadDataEx(CUmodule *module, const void *image, unsign
     NL_SIM_REQUIRE(module && image);
     char *log;
     size_t size;
-    find_log(count, options, values, &log, &size);
+    find_log_buffer(count, options, values, &log, &size);
     return nl_sim_module_load(context, image, (nl_sim_module **)module, log, size);
 }
 
@@ -44,7 +45,7 @@ static CUresult sim_ModuleUnload(CUmodule handle) {
     if (!nl_sim_handle_remove(NL_SIM_HANDLE_MODULE, handle))
         return CUDA_ERROR_INVALID_HANDLE;
     nl_sim_module *module = (nl_sim_module *)handle;
-    nl_sim_stream_wait_context(nl_sim_module_context(module));
+    nl_sim_stream_wait_for_context(nl_sim_module_context(module));
     nl_sim_module_destroy(module);
     return CUDA_SUCCESS;
 }

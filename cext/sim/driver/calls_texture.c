@@ -61,7 +61,7 @@ static CUresult sim_ArrayDestroy(CUarray handle) {
     char damage[NL_SIM_MEMORY_TEXT];
     if (!nl_sim_handle_remove(NL_SIM_HANDLE_ARRAY, array))
         return CUDA_ERROR_INVALID_HANDLE;
-    nl_sim_stream_wait_context(context);
+    nl_sim_stream_wait_for_context(context);
     CUresult status = nl_sim_memory_free(NL_SIM_MEMORY_DEVICE, (uintptr_t)array->data, damage);
     free(array);
     return status;
@@ -137,7 +137,7 @@ static CUresult sim_TexObjectCreate(CUtexObject *out, const CUDA_RESOURCE_DESC *
 
 static CUresult sim_TexObjectDestroy(CUtexObject object) {
     NL_SIM_BEGIN_IN(context);
-    nl_sim_stream_wait_context(context);
+    nl_sim_stream_wait_for_context(context);
     return nl_sim_texture_remove(object, 0) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
@@ -154,7 +154,7 @@ static CUresult sim_SurfObjectCreate(CUsurfObject *out, const CUDA_RESOURCE_DESC
 
 static CUresult sim_SurfObjectDestroy(CUsurfObject object) {
     NL_SIM_BEGIN_IN(context);
-    nl_sim_stream_wait_context(context);
+    nl_sim_stream_wait_for_context(context);
     return nl_sim_texture_remove(object, 1) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 

@@ -36,7 +36,7 @@ typedef struct run {
 
 static CUresult set_memory_fault(nl_sim_job *job) {
     nl_fault_init(&job->fault, 0, NL_FAULT_HEAD_KERNEL, nl_sim_fault_kernel_name(job->kernel));
-    nl_fault_format(&job->fault, "there is not enough memory to check the kernel");
+    nl_fault_set_text(&job->fault, "there is not enough memory to check the kernel");
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -52,7 +52,7 @@ static int begin_profile(const nl_sim_checked *what, nl_sim_job *job) {
 
 static CUresult run_launch_once(const nl_sim_checked *what, nl_sim_job *job, run *r) {
     nl_fault fault;
-    job->check = nl_sim_check_begin(what->checks, what->image);
+    job->check = nl_sim_check_begin_launch(what->checks, what->image);
     if (!job->check)
         return set_memory_fault(job);
     job->observer = &nl_sim_observer_of_checks;
@@ -70,7 +70,8 @@ static CUresult run_launch_once(const nl_sim_checked *what, nl_sim_job *job, run
     r->allocates = job->check->allocates;
     r->kinds = job->check->findings.kinds;
     r->is_deadlocked = job->is_deadlocked;
-    CUresult found = nl_sim_check_end(job->check, nl_sim_fault_kernel_name(job->kernel), &fault);
+    CUresult found =
+        nl_sim_check_end_launch(job->check, nl_sim_fault_kernel_name(job->kernel), &fault);
     /* the findings are reported instead of the fault, because they probably caused it */
     if (found != CUDA_SUCCESS)
         job->fault = fault;

@@ -35,6 +35,6 @@ void nl_sim_context_set_current(nl_sim_context *context) {
 int nl_sim_context_is_forked(void) {
     return (int)nl_atomic_load32_relaxed(&forked);
 }
-void nl_sim_context_forget(void) {
+void nl_sim_context_reset_in_child(void) {
     nl_atomic_store32(&forked, 1);
 }

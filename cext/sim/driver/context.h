@@ -40,6 +40,6 @@ void nl_sim_context_set_current(nl_sim_context *context);
 /* Returns whether this is a forked child of the process that opened the simulator. In a forked
  * child, all driver calls return an error. */
 int nl_sim_context_is_forked(void);
-void nl_sim_context_forget(void); /* call this in a forked child */
+void nl_sim_context_reset_in_child(void); /* call this in a forked child */
 
 #endif

@@ -45,7 +45,7 @@ void nl_sim_inflight_open(int device) {
     nl_mutex_unlock(&alone);
 }
 
-void nl_sim_inflight_forget(void) {
+void nl_sim_inflight_reset_in_child(void) {
     nl_mutex_init(&alone);
     nl_mutex_init(&lock);
     nl_cond_init(&changed);

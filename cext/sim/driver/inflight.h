@@ -14,6 +14,6 @@ void nl_sim_inflight_end_call(int device);
 void nl_sim_inflight_close(int device);
 void nl_sim_inflight_open(int device);
 /* Call this in a forked child. */
-void nl_sim_inflight_forget(void);
+void nl_sim_inflight_reset_in_child(void);
 
 #endif

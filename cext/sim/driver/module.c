@@ -221,8 +221,8 @@ static size_t collect_other_kernels(const nl_sim_module *m, const nl_sim_kernel 
     return count;
 }
 
-static nl_sim_function *make_function(nl_sim_module *m, const nl_sim_kernel *kernel,
-                                      const char *symbol) {
+static nl_sim_function *new_function(nl_sim_module *m, const nl_sim_kernel *kernel,
+                                     const char *symbol) {
     const char *others[MAX_OTHERS];
     nl_sim_function *f = nl_mem_alloc_permanent(sizeof *f + strlen(symbol) + 1);
     if (!f)
@@ -353,7 +353,7 @@ CUresult nl_sim_module_function(nl_sim_module *m, const char *symbol, nl_sim_fun
             status = CUDA_ERROR_NOT_FOUND;
         else if (kernel->abi != NL_SIM_ABI)
             status = CUDA_ERROR_INVALID_IMAGE;
-        else if (!(f = make_function(m, kernel, symbol)))
+        else if (!(f = new_function(m, kernel, symbol)))
             status = CUDA_ERROR_OUT_OF_MEMORY;
     }
     nl_mutex_unlock(&lock);
@@ -376,7 +376,7 @@ nl_sim_function *nl_sim_module_find_function(nl_sim_module *m, const nl_sim_kern
 }
 
 /* Registers a variable's memory, so that copies to and from the variable are accepted. */
-static CUresult remember_global(nl_sim_module *m, const nl_sim_global *found) {
+static CUresult register_global(nl_sim_module *m, const nl_sim_global *found) {
     for (global *g = m->globals; g; g = g->next) {
         if (g->address == found->address)
             return CUDA_SUCCESS;
@@ -402,7 +402,7 @@ CUresult nl_sim_module_global(nl_sim_module *m, const char *symbol, void **addre
     if (found->abi != NL_SIM_ABI)
         return CUDA_ERROR_INVALID_IMAGE;
     nl_mutex_lock(&lock);
-    CUresult status = remember_global(m, found);
+    CUresult status = register_global(m, found);
     nl_mutex_unlock(&lock);
     if (status != CUDA_SUCCESS)
         return status;

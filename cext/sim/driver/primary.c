@@ -23,16 +23,16 @@ enum { DEFAULT_STACK = 1024, DEFAULT_PRINTF = 1 << 20 };
 static nl_mutex lock = NL_MUTEX_INIT;
 
 static void reset_in_child(void) {
-    nl_sim_context_forget();
+    nl_sim_context_reset_in_child();
     nl_mutex_init(&lock);
     nl_sim_stream_reset_in_child();
-    nl_sim_watch_forget();
-    nl_sim_xorwow_forget();
-    nl_sim_worker_forget();
-    nl_sim_memory_forget();
+    nl_sim_watch_reset_in_child();
+    nl_sim_xorwow_reset_in_child();
+    nl_sim_worker_remove_all_in_child();
+    nl_sim_memory_reset_in_child();
     nl_sim_handle_reset_lock_in_child();
-    nl_sim_heap_forget();
-    nl_sim_inflight_forget();
+    nl_sim_heap_reset_in_child();
+    nl_sim_inflight_reset_in_child();
 }
 
 int nl_sim_primary_open(int devices) {
@@ -49,7 +49,7 @@ int nl_sim_primary_open(int devices) {
             status = context->legacy ? 0 : -1;
         }
         if (status == 0) {
-            nl_thread_on_fork(reset_in_child);
+            nl_thread_call_in_child(reset_in_child);
             nl_sim_stream_open();
             nl_sim_context_set_count(devices);
         }
@@ -70,7 +70,7 @@ CUresult nl_sim_primary_retain(int device, nl_sim_context **out) {
 static void destroy_contents(nl_sim_context *context) {
     int device = context->device;
     void *object;
-    nl_sim_stream_wait_context(context);
+    nl_sim_stream_wait_for_context(context);
     while ((object = nl_sim_handle_remove_any(NL_SIM_HANDLE_EVENT, device)))
         nl_sim_event_close(object);
     while ((object = nl_sim_handle_remove_any(NL_SIM_HANDLE_STREAM, device)))
@@ -84,7 +84,7 @@ static void destroy_contents(nl_sim_context *context) {
     while ((object = nl_sim_handle_remove_any(NL_SIM_HANDLE_ARRAY, device)))
         free(object); /* nl_sim_memory_clear frees the texels */
     nl_sim_texture_clear(device);
-    nl_sim_stream_wait_context(context);
+    nl_sim_stream_wait_for_context(context);
     nl_sim_stream_clear_faults(context);
     nl_sim_memory_clear(device);
     nl_sim_heap_reset();
@@ -106,7 +106,7 @@ static void destroy_lock_held(nl_sim_context *context) {
 static void wait_for_work(nl_sim_context *context) {
     if (!nl_sim_inflight_begin_call(context->device))
         return;
-    nl_sim_stream_wait_context(context);
+    nl_sim_stream_wait_for_context(context);
     nl_sim_inflight_end_call(context->device);
 }
 

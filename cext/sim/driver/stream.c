@@ -254,7 +254,7 @@ static void fail_stream_lock_held(nl_sim_stream *stream, CUresult status, const 
 /* Initializes a fault that consists only of the given message. */
 static const nl_fault *make_message_fault(nl_fault *fault, const char *what) {
     nl_fault_init(fault, 0, NL_FAULT_HEAD_NONE, "");
-    nl_fault_format(fault, "%s", what);
+    nl_fault_set_text(fault, "%s", what);
     return fault;
 }
 
@@ -523,7 +523,7 @@ int nl_sim_stream_is_done(nl_sim_stream *stream) {
     return done;
 }
 
-void nl_sim_stream_wait_context(nl_sim_context *context) {
+void nl_sim_stream_wait_for_context(nl_sim_context *context) {
     nl_sim_streams_lock();
     for (nl_sim_stream *s = context->streams; s; s = s->next)
         nl_sim_streamclock_join_host(&s->clock);

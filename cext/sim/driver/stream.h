@@ -19,7 +19,7 @@ void nl_sim_stream_issue_and_wait(nl_sim_stream *stream, nl_sim_op *op);
 void nl_sim_stream_wait(nl_sim_stream *stream);
 int nl_sim_stream_is_done(nl_sim_stream *stream);
 /* Waits for all operations issued so far to all streams of a context. */
-void nl_sim_stream_wait_context(nl_sim_context *context);
+void nl_sim_stream_wait_for_context(nl_sim_context *context);
 
 /* Records a fault of the operation that is running, which the next synchronizing call reports.
  * Call this function only in op->run. */

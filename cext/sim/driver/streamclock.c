@@ -81,7 +81,7 @@ void nl_sim_streamclock_get_caller(char text[NL_SIM_CALLER]) {
     memcpy(text, caller, sizeof caller);
 }
 
-static void name_stream(const nl_sim_stream *stream, char *text, size_t size) {
+static void describe_stream(const nl_sim_stream *stream, char *text, size_t size) {
     char where[NL_SIM_CALLER + 4] = "";
     if (caller[0])
         snprintf(where, sizeof where, " (%s)", caller);
@@ -91,9 +91,9 @@ static void name_stream(const nl_sim_stream *stream, char *text, size_t size) {
         snprintf(text, size, "on stream %u%s", stream->number, where);
 }
 
-static void watch_operation(const nl_sim_stream *stream, nl_sim_op *op) {
+static void create_overlap_operation(const nl_sim_stream *stream, nl_sim_op *op) {
     char what[80], where[NL_SIM_OVERLAP_WHERE];
-    name_stream(stream, where, sizeof where);
+    describe_stream(stream, where, sizeof where);
     snprintf(what, sizeof what, "%s%.64s", op->name ? "kernel " : "",
              op->name ? op->name : "a copy");
     op->overlap =
@@ -108,7 +108,7 @@ void nl_sim_streamclock_issue_operation(nl_sim_stream *stream, nl_sim_op *op) {
     join_legacy_stream(stream);
     stream->clock.ticket[stream->place] = ++issued[stream->place];
     if (op->flags & NL_SIM_OP_WATCHED)
-        watch_operation(stream, op);
+        create_overlap_operation(stream, op);
 }
 
 static _Thread_local const nl_sim_overlap *host_function;

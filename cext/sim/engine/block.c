@@ -33,7 +33,7 @@ static int advance_to_block(nl_sim_worker *w) {
             w->index.z++;
         }
     }
-    return !nl_sim_job_stopped(w->job);
+    return !nl_sim_job_is_stopped(w->job);
 }
 
 static void run_threads_as_loop(void *argument) {
@@ -49,7 +49,7 @@ static void run_threads_as_loop(void *argument) {
 }
 
 /* Switches from the worker's own stack to the block, until the block switches back. */
-static void enter_fiber(nl_sim_worker *w, nl_sim_fiber *fiber) {
+static void switch_to_block(nl_sim_worker *w, nl_sim_fiber *fiber) {
     w->inside = 1;
     nl_sim_fiber_call(&w->main, fiber);
     w->inside = 0;
@@ -57,7 +57,7 @@ static void enter_fiber(nl_sim_worker *w, nl_sim_fiber *fiber) {
 
 /* Prepares the root fiber of a block. Returns 0, or -1 if memory runs out; the job then has a
  * fault. */
-static int prepare_root(nl_sim_worker *w, void (*entry)(void *)) {
+static int prepare_root_fiber(nl_sim_worker *w, void (*entry)(void *)) {
     int stack = nl_sim_stacks_acquire(&w->stacks);
     if (stack < 0) {
         nl_sim_fault_fail_job(w->job, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
@@ -88,9 +88,9 @@ static int replay_block(nl_sim_worker *w) {
     w->replaying = 1;
     for (w->current = w->first; found < 0 && w->current < w->threads; w->current++) {
         nl_sim_stacks_reset(&w->stacks);
-        if (prepare_root(w, replay_threads) < 0)
+        if (prepare_root_fiber(w, replay_threads) < 0)
             break;
-        enter_fiber(w, &w->root);
+        switch_to_block(w, &w->root);
         if (w->leave == NL_SIM_TRAP) {
             found = (int)w->current;
             trap = w->trap;
@@ -105,7 +105,7 @@ static int replay_block(nl_sim_worker *w) {
 
 static unsigned first_thread(nl_sim_worker *w) {
     if (w->job->schedule)
-        nl_sim_interleave_enter(
+        nl_sim_interleave_begin_block(
             w, w->index.x + (uint64_t)w->job->launch.grid.x *
                                 (w->index.y + (uint64_t)w->job->launch.grid.y * w->index.z));
     if (w->shuffled)
@@ -129,16 +129,16 @@ static int run_next_block(nl_sim_worker *w) {
         int stack = nl_sim_stacks_acquire(&w->stacks);
         if (stack < 0)
             /* this call also fails, and reports that memory has run out */
-            return prepare_root(w, run_threads_as_loop);
+            return prepare_root_fiber(w, run_threads_as_loop);
         t->stack = (uint16_t)stack;
         nl_sim_fiber_prepare(&t->fiber, &w->stacks.all[stack], w->thread_entry, w);
-        enter_fiber(w, &t->fiber);
+        switch_to_block(w, &t->fiber);
         if (w->observer)
             w->observer->end_block(w);
     } else {
-        if (prepare_root(w, run_threads_as_loop) < 0)
+        if (prepare_root_fiber(w, run_threads_as_loop) < 0)
             return 0;
-        enter_fiber(w, &w->root);
+        switch_to_block(w, &w->root);
     }
     switch (w->leave) {
     case NL_SIM_DONE:
@@ -176,7 +176,7 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
     nl_sim_stacks_resize(&w->stacks, job->stack_size);
     nl_sim_fiber_adopt_thread(&w->main);
     nl_sim_signal_scope scope;
-    nl_sim_signal_enter(w, &scope);
+    nl_sim_signal_begin_kernel(w, &scope);
     w->chunk = 1;
     w->taken = 0;
     w->observer = job->observer;
@@ -203,5 +203,5 @@ void nl_sim_block_run(nl_sim_worker *w, nl_sim_job *job) {
         w->observer->leave(w);
     if (w->fibers)
         nl_sim_stacks_trim(&w->stacks);
-    nl_sim_signal_leave(&scope);
+    nl_sim_signal_end_kernel(&scope);
 }

@@ -115,7 +115,7 @@ int nl_sim_cluster_begin_block(nl_sim_worker *w, uint64_t n) {
     c->member[w->cluster_rank] = w;
     if (++c->present == size)
         wake_blocks(job);
-    while (c->present < size && !nl_sim_job_stopped(job))
+    while (c->present < size && !nl_sim_job_is_stopped(job))
         wait_for_other_blocks(w);
     int complete = c->present == size;
     nl_mutex_unlock(&job->lock);
@@ -152,10 +152,10 @@ void nl_sim_cluster_end_block(nl_sim_worker *w) {
     c->arrived -= w->at_cluster != 0;
     w->at_cluster = 0;
     w->cluster_ended = 1;
-    if (!nl_sim_job_stopped(job))
+    if (!nl_sim_job_is_stopped(job))
         cross_barrier_if_complete(w);
     wake_blocks(job);
-    while (c->ended < size && !nl_sim_job_stopped(job))
+    while (c->ended < size && !nl_sim_job_is_stopped(job))
         wait_for_other_blocks(w);
     if (++c->left == size)
         c->number = NOBODY;
@@ -253,7 +253,7 @@ void nl_sim_cluster_wait_for_blocks(nl_sim_worker *w) {
     c->asleep += c->crossings == crossings;
     if (is_barrier_uncrossable(w)) /* the block that did not arrive reports the error */
         wake_blocks(job);
-    while (c->crossings == crossings && !nl_sim_job_stopped(job)) {
+    while (c->crossings == crossings && !nl_sim_job_is_stopped(job)) {
         if (is_barrier_uncrossable(w) && !w->at_cluster) {
             nl_mutex_unlock(&job->lock);
             nl_sim_report_stuck_block(w);

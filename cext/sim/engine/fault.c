@@ -60,16 +60,16 @@ _Noreturn void nl_sim_fault_raise(nl_sim_worker *w, CUresult status, uint32_t ki
     nl_fault fault;
     nl_sim_fault_begin(&fault, w, kind, NL_FAULT_HEAD_THREAD);
     nl_sim_fault_locate(&fault.at, w, thread, site);
-    nl_fault_format(&fault, "%s", message);
+    nl_fault_set_text(&fault, "%s", message);
     if (status == CUDA_ERROR_ASSERT)
         print_assert(w, message, thread, site);
-    nl_sim_job_fault(w->job, status, &fault);
+    nl_sim_job_record_fault(w->job, status, &fault);
     nl_sim_worker_leave_block(w, NL_SIM_FAULT);
 }
 
 void nl_sim_fault_fail_job(nl_sim_job *job, CUresult status, const char *text) {
     nl_fault fault;
     nl_fault_init(&fault, 0, NL_FAULT_HEAD_NONE, nl_sim_fault_kernel_name(job->kernel));
-    nl_fault_format(&fault, "%s", text);
-    nl_sim_job_fault(job, status, &fault);
+    nl_fault_set_text(&fault, "%s", text);
+    nl_sim_job_record_fault(job, status, &fault);
 }

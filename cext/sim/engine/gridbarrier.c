@@ -20,7 +20,7 @@ static void fail_uncrossable_lock_held(nl_sim_job *job, const nl_sim_worker *w) 
     const nl_sim_site *site = &job->grid_site;
     nl_sim_fault_begin(&fault, w, NL_CHECK_SYNC, NL_FAULT_HEAD_KERNEL);
     nl_fault_set_location(&fault.at, site->file, site->line);
-    nl_fault_format(
+    nl_fault_set_text(
         &fault,
         "the grid cannot go on: %u of its %llu blocks wait at the barrier over the grid at %s:%d, "
         "the others have ended (as has block (%u,%u,%u))",
@@ -52,7 +52,7 @@ int nl_sim_gridbarrier_arrive(nl_sim_worker *w, nl_sim_site site) {
     } else if (job->ended && job->arrived + job->ended == job->blocks) {
         fail_uncrossable_lock_held(job, w);
     }
-    while (job->crossings == crossing && !nl_sim_job_stopped(job)) {
+    while (job->crossings == crossing && !nl_sim_job_is_stopped(job)) {
         if (job->interleaver)
             wait_in_turn_lock_held(job, w);
         else

@@ -87,7 +87,7 @@ static void set_all_shadows_lock_held(void) {
     }
 }
 
-void nl_sim_heap_watch(void) {
+void nl_sim_heap_enable_shadow(void) {
     nl_mutex_lock(&lock);
     heap.is_watched = 1;
     set_all_shadows_lock_held();
@@ -231,6 +231,6 @@ void nl_sim_heap_reset(void) {
     nl_mutex_unlock(&lock);
 }
 
-void nl_sim_heap_forget(void) {
+void nl_sim_heap_reset_in_child(void) {
     nl_mutex_init(&lock);
 }

@@ -14,7 +14,7 @@ void *nl_sim_heap_alloc(unsigned long long size); /* NULL when it is exhausted *
 /* Returns 0, or -1 if `block` is not an allocated block. NULL is accepted. */
 int nl_sim_heap_free(void *block);
 /* Starts updating the shadow memory (sim/engine/shadow.h) for the heap's blocks. */
-void nl_sim_heap_watch(void);
+void nl_sim_heap_enable_shadow(void);
 /* Marks a new block as unwritten. */
 void nl_sim_heap_mark_unwritten(uintptr_t block);
 /* Marks all blocks as written. */
@@ -26,6 +26,6 @@ int nl_sim_heap_write_name(uintptr_t address, char *text, size_t size);
  * 0 if the address is not in the heap. */
 int nl_sim_heap_describe(uintptr_t address, char *text, size_t size);
 void nl_sim_heap_reset(void);
-void nl_sim_heap_forget(void); /* call this in a forked child */
+void nl_sim_heap_reset_in_child(void); /* call this in a forked child */
 
 #endif

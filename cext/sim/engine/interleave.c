@@ -111,7 +111,7 @@ static void *carrier_thread(void *argument);
 static carrier *create_carrier_lock_held(nl_sim_interleaver *t, int needed) {
     nl_error err;
     if (t->count >= (needed || t->most < DEFAULT_CARRIERS ? t->most : DEFAULT_CARRIERS) ||
-        nl_atomic_load(&t->job->next) >= t->job->blocks || nl_sim_job_stopped(t->job))
+        nl_atomic_load(&t->job->next) >= t->job->blocks || nl_sim_job_is_stopped(t->job))
         return NULL;
     carrier *m = &t->carriers[t->count];
     *m = (carrier){.interleaver = t, .index = t->count, .state = CAN_RUN};
@@ -141,7 +141,7 @@ static carrier *find_scheduled_carrier_lock_held(nl_sim_interleaver *t) {
 /* Chooses the carrier that runs after carrier `index`: the next carrier of the ring that can run,
  * or a new carrier at the end of the ring. */
 static unsigned choose_next_carrier_lock_held(nl_sim_interleaver *t, unsigned index, int needed) {
-    int stopped = nl_sim_job_stopped(t->job);
+    int stopped = nl_sim_job_is_stopped(t->job);
     if (t->job->schedule && t->job->schedule->is_wanted && !stopped) {
         const carrier *wanted = find_scheduled_carrier_lock_held(t);
         if (wanted)
@@ -182,7 +182,7 @@ void nl_sim_interleave_pass_token(nl_sim_worker *w, int needed) {
     nl_mutex_unlock(&t->lock);
 }
 
-void nl_sim_interleave_enter(nl_sim_worker *w, uint64_t block) {
+void nl_sim_interleave_begin_block(nl_sim_worker *w, uint64_t block) {
     nl_sim_interleaver *t = w->job->interleaver;
     const nl_sim_schedule *s = w->job->schedule;
     nl_mutex_lock(&t->lock);

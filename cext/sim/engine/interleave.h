@@ -36,7 +36,7 @@ void nl_sim_interleave_wake(struct nl_sim_job *job);
 
 /* Lets another block run first if the job's schedule requires this. Call this function before the
  * worker runs the block with this linear index. */
-void nl_sim_interleave_enter(struct nl_sim_worker *worker, uint64_t block);
+void nl_sim_interleave_begin_block(struct nl_sim_worker *worker, uint64_t block);
 
 /* Records that no thread of the worker's block can continue before `progress` changes. Returns 1 if
  * no thread of any block can continue, and all blocks have begun. */

@@ -83,7 +83,7 @@ static void adjust_threads(nl_sim_job *job) {
 int nl_sim_job_next_blocks(nl_sim_job *job, nl_sim_worker *w) {
     nl_atomic_add(&job->done, w->taken);
     w->taken = 0;
-    if (nl_sim_job_stopped(job))
+    if (nl_sim_job_is_stopped(job))
         return 0;
     if (w->owner && job->helpers < job->most)
         adjust_threads(job);
@@ -118,7 +118,7 @@ void nl_sim_job_stop(nl_sim_job *job) {
     nl_mutex_unlock(&job->lock);
 }
 
-void nl_sim_job_fault(nl_sim_job *job, CUresult status, const nl_fault *fault) {
+void nl_sim_job_record_fault(nl_sim_job *job, CUresult status, const nl_fault *fault) {
     nl_mutex_lock(&job->lock);
     nl_sim_job_fault_lock_held(job, status, fault);
     nl_mutex_unlock(&job->lock);

@@ -94,7 +94,7 @@ void nl_sim_job_end_helpers(nl_sim_job *job);
  * blocks. */
 int nl_sim_job_next_blocks(nl_sim_job *job, struct nl_sim_worker *worker);
 /* Records a fault, unless a fault was already recorded, and stops the grid. */
-void nl_sim_job_fault(nl_sim_job *job, CUresult status, const nl_fault *fault);
+void nl_sim_job_record_fault(nl_sim_job *job, CUresult status, const nl_fault *fault);
 void nl_sim_job_fault_lock_held(nl_sim_job *job, CUresult status, const nl_fault *fault);
 /* Stops the grid: workers reserve no more blocks, and running blocks should end. */
 void nl_sim_job_stop(nl_sim_job *job);
@@ -104,7 +104,7 @@ static inline unsigned nl_sim_job_cluster_size(const nl_sim_job *job) {
     const nl_sim_dim *size = &job->launch.cluster;
     return size->x * size->y * size->z;
 }
-static inline int nl_sim_job_stopped(const nl_sim_job *job) {
+static inline int nl_sim_job_is_stopped(const nl_sim_job *job) {
     return (int)nl_atomic_load32_relaxed(&job->stop);
 }
 static inline int nl_sim_job_synchronises(const nl_sim_job *job) {

@@ -182,7 +182,7 @@ static void erase_allocation(allocation *entry) {
 /* Red zones */
 
 /* Returns the first byte in [low, high) that differs from the pattern, or `high`. */
-static uintptr_t first_damage(uintptr_t low, uintptr_t high) {
+static uintptr_t find_first_damage(uintptr_t low, uintptr_t high) {
     static const uint64_t red = 0x0101010101010101u * RED;
     while (low % sizeof red == 0 && low + sizeof red <= high && *(const uint64_t *)low == red)
         low += sizeof red;
@@ -210,7 +210,8 @@ static int check_guard_pattern(const allocation *a, char damage[NL_SIM_MEMORY_TE
     if (!a->low || a->info.kind == NL_SIM_MEMORY_HOST)
         return 0;
     uintptr_t end = a->info.address + a->info.size, high = a->low + a->span;
-    uintptr_t behind = first_damage(end, high), before = first_damage(a->low, a->info.address);
+    uintptr_t behind = find_first_damage(end, high),
+              before = find_first_damage(a->low, a->info.address);
     if (behind < high)
         snprintf(damage, NL_SIM_MEMORY_TEXT,
                  "a write outside of an array: the first byte that changed is %zu bytes "
@@ -328,7 +329,7 @@ static void free_allocation_lock_held(allocation *a) {
     erase_allocation(a);
 }
 
-static int is_kind(const allocation *a, nl_sim_memory_kind kind) {
+static int has_kind(const allocation *a, nl_sim_memory_kind kind) {
     return a->info.kind == kind ||
            (kind == NL_SIM_MEMORY_DEVICE &&
             (a->info.kind == NL_SIM_MEMORY_MANAGED || a->info.kind == NL_SIM_MEMORY_POOLED));
@@ -340,7 +341,7 @@ CUresult nl_sim_memory_free(nl_sim_memory_kind kind, uintptr_t address,
     damage[0] = '\0';
     nl_mutex_lock(&lock);
     allocation *a = allocation_containing(address);
-    if (a && a->info.address == address && is_kind(a, kind)) {
+    if (a && a->info.address == address && has_kind(a, kind)) {
         (void)check_guard_pattern(a, damage);
         free_allocation_lock_held(a);
         status = CUDA_SUCCESS;
@@ -467,7 +468,7 @@ void nl_sim_memory_clear(int device) {
 
 /* Lookup */
 
-int nl_sim_memory_find(uintptr_t address, nl_sim_memory_info *info) {
+int nl_sim_memory_find_allocation(uintptr_t address, nl_sim_memory_info *info) {
     nl_mutex_lock(&lock);
     const allocation *a = allocation_containing(address);
     if (a)
@@ -496,7 +497,7 @@ int nl_sim_memory_covers_target(uintptr_t address, size_t size) {
 
 int nl_sim_memory_is_pinned(const void *address) {
     nl_sim_memory_info info;
-    return nl_sim_memory_find((uintptr_t)address, &info);
+    return nl_sim_memory_find_allocation((uintptr_t)address, &info);
 }
 
 /* Returns the most recently freed allocation that contained `address`, or NULL. */
@@ -564,14 +565,14 @@ void nl_sim_memory_describe(uintptr_t address, char *text, size_t size) {
 
 /* For the shadow */
 
-void nl_sim_memory_range(uintptr_t *low, uintptr_t *high) {
+void nl_sim_memory_address_range(uintptr_t *low, uintptr_t *high) {
     *low = memory.low;
     *high = memory.high;
 }
 
 /* Enables the shadow memory after filling it. Writes of other threads during this call are not
  * lost, because the table marked the written allocations when their addresses were checked. */
-int nl_sim_memory_watch(void (*also)(void)) {
+int nl_sim_memory_enable_shadow(void (*also)(void)) {
     int status = 0;
     nl_mutex_lock(&lock);
     if (!nl_sim_shadow_is_recorded()) {
@@ -605,6 +606,6 @@ void nl_sim_memory_mark_all_written(void) {
     nl_mutex_unlock(&lock);
 }
 
-void nl_sim_memory_forget(void) {
+void nl_sim_memory_reset_in_child(void) {
     nl_mutex_init(&lock);
 }

@@ -72,7 +72,7 @@ uintptr_t nl_sim_memory_heap_range(size_t *size);
 void nl_sim_memory_clear(int device);
 
 /* Finds the allocation that contains `address`; returns 0 if there is none. */
-int nl_sim_memory_find(uintptr_t address, nl_sim_memory_info *info);
+int nl_sim_memory_find_allocation(uintptr_t address, nl_sim_memory_info *info);
 /* Returns whether one allocation contains all of [address, address + size). */
 int nl_sim_memory_covers(uintptr_t address, size_t size);
 /* Returns whether the address is in an allocation of this table (device, page-locked or registered
@@ -88,14 +88,14 @@ void nl_sim_memory_describe(uintptr_t address, char *text, size_t size);
 
 /* The following functions serve the shadow memory (sim/engine/shadow.h). */
 /* Sets *low and *high to the address range that contains all allocations. */
-void nl_sim_memory_range(uintptr_t *low, uintptr_t *high);
+void nl_sim_memory_address_range(uintptr_t *low, uintptr_t *high);
 /* After this call, `hear` is called for memory that is allocated or freed, while the lock of
  * sim/engine/memory is held. */
 typedef void (*nl_sim_memory_heard_fn)(uintptr_t address, size_t size);
 void nl_sim_memory_set_listener(nl_sim_memory_heard_fn hear);
 /* Enables the shadow memory, unless it is already enabled. Returns -1 if there is no address space
  * for the shadow memory. `also` must set the shadow of the heap's range. */
-int nl_sim_memory_watch(void (*also)(void));
+int nl_sim_memory_enable_shadow(void (*also)(void));
 /* Marks all memory as written; call this function when a kernel that is not checked may have
  * written to any address. */
 void nl_sim_memory_mark_all_written(void);
@@ -106,6 +106,6 @@ int nl_sim_memory_covers_target(uintptr_t address, size_t size);
  * allocation that contains the address, or the nearest allocation; returns 2 if it finds a freed
  * allocation that contained the address, or 0 if it finds none. */
 int nl_sim_memory_find_nearest(uintptr_t address, nl_sim_memory_info *info);
-void nl_sim_memory_forget(void); /* call this in a forked child */
+void nl_sim_memory_reset_in_child(void); /* call this in a forked child */
 
 #endif

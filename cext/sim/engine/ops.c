@@ -43,7 +43,7 @@ static int print_formatted(const char *format, va_list arguments) {
     nl_sim_worker *w = nl_sim_worker_current;
     if (w->replaying)
         return 0;
-    if (nl_sim_job_stopped(w->job))
+    if (nl_sim_job_is_stopped(w->job))
         nl_sim_report_stopped_grid(w);
     if (w->job->is_silent)
         return 0;
@@ -96,7 +96,7 @@ const nl_sim_ops nl_sim_ops_of_engine = {
     .checker = &nl_sim_shadow,
     .xorwow_jump = nl_sim_xorwow_jump,
     .fetch = nl_sim_texture_fetch,
-    .surface = nl_sim_texture_surface,
+    .surface = nl_sim_texture_access_surface,
     .launch = nl_sim_nested_launch,
     .cluster_dim = nl_sim_cluster_dim,
     .cluster_arrive = nl_sim_cluster_arrive,

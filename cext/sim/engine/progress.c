@@ -19,7 +19,7 @@ static void forget_in_child(void) {
 void nl_sim_progress_begin(nl_sim_job *job) {
     nl_mutex_lock(&lock);
     if (!is_prepared)
-        nl_thread_on_fork(forget_in_child);
+        nl_thread_call_in_child(forget_in_child);
     is_prepared = 1;
     job->running = running;
     running = job;

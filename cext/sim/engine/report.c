@@ -291,7 +291,7 @@ _Noreturn void nl_sim_report_stuck_block(nl_sim_worker *w) {
         append_thread_ranges(&t, w, has_thread_ended, NULL);
     }
     mark_truncation(&t);
-    nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
+    nl_sim_job_record_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
     nl_sim_worker_leave_block(w, NL_SIM_FAULT);
 }
 
@@ -312,7 +312,7 @@ void nl_sim_report_overdue_job(nl_sim_job *job) {
                   nl_sim_fault_kernel_name(job->kernel));
     nl_text t = nl_sim_fault_text(&fault);
     append_stop_reason(&fault, &t, job, "stopped");
-    nl_sim_job_fault(job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
+    nl_sim_job_record_fault(job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 
 /* Finds the source lines of threads that only wait for their next turn, if the image has a line
@@ -370,7 +370,7 @@ void nl_sim_report_endless_loop(nl_sim_worker *w) {
         }
     }
     mark_truncation(&t);
-    nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
+    nl_sim_job_record_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
 }
 
 /* Marks threads that only wait for their next turn as spinning: only another thread can end their
@@ -410,7 +410,7 @@ _Noreturn void nl_sim_report_deadlock(nl_sim_worker *w) {
     append_waiting_threads(&fault, &t, w, NULL, NULL);
     append_waiting_blocks(&fault, &t, w);
     mark_truncation(&t);
-    nl_sim_job_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
+    nl_sim_job_record_fault(w->job, CUDA_ERROR_LAUNCH_TIMEOUT, &fault);
     nl_sim_worker_leave_block(w, NL_SIM_FAULT);
 }
 
@@ -440,7 +440,7 @@ _Noreturn void nl_sim_report_mixed_warp(nl_sim_worker *w, unsigned warp, uint32_
             "and each line is an instruction of its own, which only its own lanes execute: ");
     append_waiting_threads(&fault, &t, w, is_one_of_lanes, &(lanes){warp, set});
     mark_truncation(&t);
-    nl_sim_job_fault(w->job, CUDA_ERROR_ILLEGAL_INSTRUCTION, &fault);
+    nl_sim_job_record_fault(w->job, CUDA_ERROR_ILLEGAL_INSTRUCTION, &fault);
     nl_sim_worker_leave_block(w, NL_SIM_FAULT);
 }
 

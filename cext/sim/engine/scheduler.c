@@ -166,7 +166,7 @@ static void run_other_blocks(nl_sim_worker *w, int needed) {
     nl_sim_interleave_pass_token(w, needed);
     if (w->cluster_waiting)
         nl_sim_cluster_wake_crossed(w);
-    if (nl_sim_job_stopped(w->job))
+    if (nl_sim_job_is_stopped(w->job))
         nl_sim_report_stopped_grid(w);
 }
 
@@ -218,7 +218,7 @@ void nl_sim_scheduler_preempt(nl_sim_worker *w) {
     nl_sim_thread *t = &w->thread[thread];
     t->site = (nl_sim_site){.file = NULL};
     t->wait = NL_SIM_WAIT_TURN;
-    if (nl_sim_job_stopped(w->job))
+    if (nl_sim_job_is_stopped(w->job))
         nl_sim_report_stopped_grid(w);
     report_if_deadlocked(w);
     unsigned fickle = w->live < FICKLE_SLICES ? w->live + 1 : FICKLE_SLICES;
@@ -242,7 +242,7 @@ void nl_sim_scheduler_yield(unsigned thread, nl_sim_site site) {
     unsigned warp = thread / NL_SIM_LANES;
     t->site = site;
     t->wait = NL_SIM_WAIT_SPIN;
-    if (nl_sim_job_stopped(w->job))
+    if (nl_sim_job_is_stopped(w->job))
         nl_sim_report_stopped_grid(w);
     report_if_deadlocked(w);
     yield_to_other_blocks(w, &w->yields, PATIENT_YIELDS);

@@ -21,9 +21,9 @@ extern uint32_t nl_sim_shadow_kept;
 static inline int nl_sim_shadow_is_recorded(void) {
     return nl_atomic_load32(&nl_sim_shadow_kept) != 0;
 }
-/* Maps the shadow memory, with all bytes marked as unallocated. Called by nl_sim_memory_watch,
- * which fills the shadow memory before enabling it. Returns -1 if there is no address space for the
- * shadow memory. */
+/* Maps the shadow memory, with all bytes marked as unallocated. Called by
+ * nl_sim_memory_enable_shadow, which fills the shadow memory before enabling it. Returns -1 if
+ * there is no address space for the shadow memory. */
 int nl_sim_shadow_map(uintptr_t low, size_t span);
 /* Enables the shadow memory: from then on, all writers must update it. */
 void nl_sim_shadow_enable(void);

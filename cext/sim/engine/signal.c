@@ -135,13 +135,13 @@ void nl_sim_signal_block_others(void) {
     nl_thread_set_signals(&set); /* the pool's threads start with other signals blocked */
 }
 
-void nl_sim_signal_enter(nl_sim_worker *w, nl_sim_signal_scope *scope) {
+void nl_sim_signal_begin_kernel(nl_sim_worker *w, nl_sim_signal_scope *scope) {
     stack_t own = {.ss_sp = w->signal_stack, .ss_size = NL_SIM_SIGNAL_STACK};
     scope->restore = sigaltstack(&own, &scope->stack) == 0;
     nl_sim_worker_current = w;
 }
 
-void nl_sim_signal_leave(const nl_sim_signal_scope *scope) {
+void nl_sim_signal_end_kernel(const nl_sim_signal_scope *scope) {
     nl_sim_worker_current = NULL;
     if (scope->restore)
         (void)sigaltstack(&scope->stack, NULL);

@@ -21,8 +21,8 @@ typedef struct nl_sim_signal_scope {
     stack_t stack; /* the previous signal stack */
     int restore;
 } nl_sim_signal_scope;
-void nl_sim_signal_enter(nl_sim_worker *worker, nl_sim_signal_scope *scope);
-void nl_sim_signal_leave(const nl_sim_signal_scope *scope);
+void nl_sim_signal_begin_kernel(nl_sim_worker *worker, nl_sim_signal_scope *scope);
+void nl_sim_signal_end_kernel(const nl_sim_signal_scope *scope);
 
 /* Return the address of the instruction that a signal interrupted (0 if not available), and the
  * stack pointer at that time. */

@@ -433,8 +433,8 @@ static int64_t apply_boundary_mode(int outside, int64_t i, int64_t n) {
     return outside == NL_SIM_SURFACE_ZERO ? -1 : -2;
 }
 
-const char *nl_sim_texture_surface(unsigned long long surface, const nl_sim_place *p,
-                                   void **address) {
+const char *nl_sim_texture_access_surface(unsigned long long surface, const nl_sim_place *p,
+                                          void **address) {
     const nl_sim_texture *t = find_texture(surface);
     if (!t || !t->is_surface)
         return "there is no such surface object: it was destroyed, or the number is invalid";

@@ -39,7 +39,7 @@ void nl_sim_texture_clear(int device);
 /* Implement the functions of the same names in nl_sim_ops. */
 const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch *what,
                                  nl_sim_texels *out);
-const char *nl_sim_texture_surface(unsigned long long surface, const nl_sim_place *where,
-                                   void **address);
+const char *nl_sim_texture_access_surface(unsigned long long surface, const nl_sim_place *where,
+                                          void **address);
 
 #endif

@@ -35,7 +35,7 @@ NL_SIM_INLINE unsigned complete_waits_for(nl_sim_worker *w, unsigned thread) {
     if (w->grid_waiting == w->live)
         nl_sim_barrier_note_grid_crossing(w);
     if (warp->group_count)
-        nl_sim_warp_complete(w, thread / NL_SIM_LANES);
+        nl_sim_warp_complete_groups(w, thread / NL_SIM_LANES);
     return nl_sim_pick_next_thread(w, thread);
 }
 

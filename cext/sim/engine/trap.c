@@ -19,7 +19,7 @@
 
 /* Returns 1 and describes the access if the address is in the guard after the block's dynamic
  * shared memory, else 0. */
-static int describe_shared(const nl_sim_worker *w, uintptr_t address, nl_text *text) {
+static int describe_shared_overflow(const nl_sim_worker *w, uintptr_t address, nl_text *text) {
     uintptr_t end = (uintptr_t)w->shared_end;
     if (address < end || address >= end + 65536)
         return 0;
@@ -59,7 +59,7 @@ static CUresult describe_trap(const nl_sim_worker *w, nl_fault *fault, nl_text *
     }
     fault->address = trap->address;
     nl_text_append(text, "illegal access to address 0x%llx", (unsigned long long)trap->address);
-    if (!describe_shared(w, trap->address, text)) {
+    if (!describe_shared_overflow(w, trap->address, text)) {
         char where[NL_SIM_MEMORY_TEXT] = "";
         nl_sim_memory_describe(trap->address, where, sizeof where);
         nl_text_append(text, "%s", where);
@@ -118,5 +118,5 @@ void nl_sim_trap_record(nl_sim_worker *w, int thread) {
     CUresult status = describe_trap(w, &fault, &text);
     if (!w->observer || !w->observer->sees_accesses(w))
         append_advice(site.file != NULL, status, &text);
-    nl_sim_job_fault(w->job, status, &fault);
+    nl_sim_job_record_fault(w->job, status, &fault);
 }

@@ -181,7 +181,7 @@ unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
     return t->value;
 }
 
-void nl_sim_warp_complete(nl_sim_worker *w, unsigned index) {
+void nl_sim_warp_complete_groups(nl_sim_worker *w, unsigned index) {
     nl_sim_warp *warp = &w->warp[index];
     for (unsigned i = 0; i < warp->group_count;) {
         nl_sim_group *group = &w->groups[index][i];

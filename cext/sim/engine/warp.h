@@ -10,6 +10,6 @@ unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
                                           unsigned thread, nl_sim_site site);
 /* Completes operations of a warp that only waited for `lane`; call this function when the lane has
  * exited. */
-void nl_sim_warp_complete(nl_sim_worker *worker, unsigned warp);
+void nl_sim_warp_complete_groups(nl_sim_worker *worker, unsigned warp);
 
 #endif

@@ -152,7 +152,7 @@ void nl_sim_watch_end(nl_sim_job *job) {
     nl_mutex_unlock(&watch.lock);
 }
 
-void nl_sim_watch_forget(void) {
+void nl_sim_watch_reset_in_child(void) {
     nl_mutex_init(&watch.lock);
     nl_mutex_init(&watch.install_lock);
     nl_cond_init(&watch.changed);

@@ -15,6 +15,6 @@ void nl_sim_watch_end(nl_sim_job *job);
 /* Stops the grid; threads that cannot be interrupted immediately continue. Call this function again
  * a little later, until all threads have ended. */
 void nl_sim_watch_stop_grid(nl_sim_job *job, nl_sim_stop why);
-void nl_sim_watch_forget(void); /* call this in a forked child */
+void nl_sim_watch_reset_in_child(void); /* call this in a forked child */
 
 #endif

@@ -121,7 +121,7 @@ void nl_sim_worker_signal_threads(const struct nl_sim_job *job, int number) {
     nl_mutex_unlock(&lock);
 }
 
-void nl_sim_worker_forget(void) {
+void nl_sim_worker_remove_all_in_child(void) {
     nl_mutex_init(&lock);
     idle = busy = NULL;
 }

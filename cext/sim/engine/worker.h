@@ -206,7 +206,7 @@ _Noreturn void nl_sim_worker_leave_block(nl_sim_worker *worker, nl_sim_leave rea
 /* Sends a signal to all threads that run blocks of the job. */
 void nl_sim_worker_signal_threads(const struct nl_sim_job *job, int number);
 /* Removes all workers of the parent process; call this function in a forked child. */
-void nl_sim_worker_forget(void);
+void nl_sim_worker_remove_all_in_child(void);
 
 /* Returns whether both sites are the same position in the source. */
 static inline int nl_sim_same_site(nl_sim_site a, nl_sim_site b) {

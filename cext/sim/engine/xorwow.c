@@ -75,6 +75,6 @@ void nl_sim_xorwow_jump(unsigned *state, unsigned long long steps, int scale) {
     }
 }
 
-void nl_sim_xorwow_forget(void) {
+void nl_sim_xorwow_reset_in_child(void) {
     nl_mutex_init(&lock);
 }

@@ -5,6 +5,6 @@
 
 /* Implements nl_sim_ops.xorwow_jump. */
 void nl_sim_xorwow_jump(unsigned *state, unsigned long long steps, int scale);
-void nl_sim_xorwow_forget(void); /* call this in a forked child */
+void nl_sim_xorwow_reset_in_child(void); /* call this in a forked child */
 
 #endif
