@@ -569,9 +569,9 @@ static int submit_copies_to_slots(receiving *r, int wait, nl_error *err) {
     return 0;
 }
 
-/* Calls submit_copies_to_slots, unless another thread is executing it; in that case, yields the
- * processor if `wait` is set. The waits are not interruptible, because receive_with_threads has
- * already waited for the earlier work of the stream. */
+/* Calls submit_copies_to_slots, unless another thread is executing it; if so, yields the processor
+ * if `wait` is set. The waits are not interruptible, because receive_with_threads has already
+ * waited for the earlier work of the stream. */
 static void try_submit_receives(receiving *r, int wait) {
     nl_error err;
     if (nl_atomic_load(&r->asking) || nl_atomic_swap(&r->asking, 1)) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Returns the smallest of 1, 2 and 4 bytes such that the element is a repetition of that many bytes
- * and the address and strides are aligned to it; returns 0 if no such period exists. */
+ * and the address and strides are aligned to it; returns 0 if the element has no such period. */
 static int repetition_size(const nl_plan *p, const unsigned char *element, int64_t size) {
     uint64_t aligned = p->to;
     for (int i = 0; i < p->rank; ++i)

@@ -35,7 +35,7 @@ size_t nl_handle_workspace_size(const nl_device *dev);
  * call it without the interpreter's lock, unless nl_handle_exists returns 1. */
 int nl_handle_lock(nl_cudalib library, nl_device *dev, CUstream stream, nl_handle **out,
                    nl_error *err);
-/* Does the same as nl_handle_lock, and sets a workspace that cuBLAS uses until nl_handle_unlock.
+/* Locks a handle like nl_handle_lock, and sets a workspace that cuBLAS uses until nl_handle_unlock.
  * Captured graphs need a separate workspace: concurrent launches would share cuBLAS's own
  * workspace. If workspace->address is 0, removes a workspace that an earlier nl_handle_unlock could
  * not remove. */

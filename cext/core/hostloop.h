@@ -9,8 +9,8 @@
 /* The table of functions that is passed to images compiled for the CPU. */
 extern const nl_host_ops nl_hostloop_runtime;
 
-/* Calls run(argument). Returns 0, or -1 if host code in that call has faulted; then call
- * nl_hostloop_pop_fault. */
+/* Calls run(argument). Returns 0, or -1 if host code that run(argument) executed has faulted; after
+ * -1, call nl_hostloop_pop_fault. */
 int nl_hostloop_run_guarded(void (*run)(void *), void *argument);
 /* Removes and returns the calling thread's last fault. */
 void nl_hostloop_pop_fault(nl_fault *fault);

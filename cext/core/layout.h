@@ -37,8 +37,8 @@ void nl_layout_set_like(nl_layout *layout, const int64_t *strides);
  * shape with these strides. An axis with stride 0 stays between its neighbours; where the strides
  * of the arrays disagree, C order is used. */
 void nl_layout_set_like_several(nl_layout *layout, const int64_t *const *strides, int count);
-/* Computes the strides of a view with another shape of the same size, in C order. Returns 0 if no
- * such view exists, so that a copy is needed. */
+/* Computes the strides of a view with another shape of the same size, in C order. Returns 0 if a
+ * view cannot have the other shape, so that a copy is needed. */
 int nl_layout_reshape(const nl_layout *from, nl_layout *to);
 /* Computes the strides of an array that is broadcast to another shape; the stride is 0 along axes
  * of length 1 and along missing axes. Returns 0 if the array cannot be broadcast to that shape.

@@ -175,7 +175,7 @@ static int fits_32_bit_offsets(const nl_loop *l) {
 
 /* Returns a dimension, other than the innermost, along which the neighbours of some operand are in
  * the same or the next memory sector, while the operand's innermost stride exceeds a sector.
- * Returns -1 if there is no such dimension. */
+ * Returns -1 if no dimension has this property. */
 static int find_contiguous_dim(const nl_loop *l, const nl_loop_operand *operands) {
     int inner = l->ndim - 1;
     if (l->shape[inner] < TILE)

@@ -64,7 +64,7 @@ void nl_pool_init(nl_pool *pool, size_t cache_limit);
  * reused. For a large size, less than an eighth is wasted. */
 size_t nl_pool_round(const nl_pool *pool, size_t size);
 /* Returns the most recently cached ready block of this capacity, and counts it as used. Returns
- * NULL if no such block exists, or if the limit would be exceeded. */
+ * NULL if no ready block has this capacity, or if the limit would be exceeded. */
 nl_block *nl_pool_reuse(nl_pool *pool, size_t capacity);
 /* Counts a block as used, but not in the peak; call this function before the block is allocated.
  * Returns 0, or -1 if the limit would be exceeded. */
@@ -82,13 +82,13 @@ uint64_t nl_pool_sequence(nl_pool *pool);
 /* Makes all blocks ready whose sequence number is at most `stamp` and whose state is `state` or a
  * weaker one. */
 void nl_pool_mark_ready(nl_pool *pool, nl_pool_state state, uint64_t stamp);
-/* Returns the oldest block in `state`, or NULL. The block stays in the pool. */
+/* Returns the oldest block in `state`, which stays in the pool, or NULL. */
 nl_block *nl_pool_first_block(nl_pool *pool, nl_pool_state state);
 /* Returns whether the blocks in `state` have at least `bytes` bytes in total, or are at least
  * `blocks` in number. */
 int nl_pool_is_crowded(nl_pool *pool, nl_pool_state state, size_t bytes, size_t blocks);
-/* Removes the oldest ready blocks until at most `keep` bytes of ready blocks remain. Returns these
- * blocks as a list linked by `next`; they count neither as used nor as cached. */
+/* Removes the oldest ready blocks until at most `keep` bytes of ready blocks remain. Returns the
+ * removed blocks as a list linked by `next`; removed blocks count neither as used nor as cached. */
 nl_block *nl_pool_evict_ready(nl_pool *pool, size_t keep);
 /* Frees only the structs of all cached blocks, with nl_mem_free, and resets the count of used
  * bytes; call this function when the memory itself was lost with the context. */

@@ -445,7 +445,7 @@ static schedule rows_schedule(const dims *kept, const dims *reduced, const trait
         length * (packed ? t->itemsize : max64(t->itemsize, 4)) >
             nl_reducelimit_value(NL_LIMIT_BLOCK_BYTES))
         return parts_schedule(kept, reduced, t, packed, results, length);
-    /* for such rows, a warp loads the whole row with one access per lane */
+    /* a warp loads a whole row of this length with one access per lane */
     int is_small = length <= WARP * LANE_PIECES * width;
     if (!is_small && (results < 64 || !is_row_for_one_warp(length * t->itemsize, results)))
         one.team = THREADS / WARP;

@@ -326,8 +326,8 @@ static void add_scan(nl_reduce_plan *plan, const schedule *s, const geometry *g,
 }
 
 /* Adds launches that reduce each part of all rows to its total, and scan the totals: the start
- * value of each part is the sum of the earlier parts. Returns the slot of the array with these
- * start values. */
+ * value of each part is the sum of the earlier parts. Returns the slot of the array of start
+ * values. */
 static uint8_t add_prefix_of_parts(nl_reduce_plan *plan, const schedule *s, const geometry *g) {
     int64_t rows = count_rows(g), size = g->size.loop;
     uint8_t before = nl_reducelaunch_add_scratch(plan, NL_REDUCE_NUMBERS, rows * s->parts);

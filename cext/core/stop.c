@@ -234,8 +234,8 @@ static int is_complete_by_deadline(uint64_t deadline, CUresult (*query)(void *ha
     return 1;
 }
 
-/* Waits for the awaited work, and then for all work of the devices that have such modules: queued
- * kernels must also find the stop flag set. Returns 1 if the awaited work is complete; other
+/* Waits for the awaited work, and then for all work of the devices that have modules with records:
+ * queued kernels must also find the stop flag set. Returns 1 if the awaited work is complete; other
  * kernels may be running at the deadline if they are not stoppable. */
 static int wait_for_devices_lock_held(const nl_wait_end *how, CUcontext current,
                                       uint64_t deadline) {

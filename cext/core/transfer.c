@@ -78,7 +78,7 @@ static int copy_small_to_host(CUdeviceptr device, void *host, nl_pinned *block, 
 }
 
 /* Copies from the device to the host in this thread, through a page-locked block. Returns 1, -1 on
- * an error, or 0 without copying, if no such block is available or would be faster. */
+ * an error, or 0 without copying, if no page-locked block is available or would be faster. */
 static int copy_to_host_in_thread(nl_device *dev, CUdeviceptr device, void *host, size_t size,
                                   CUstream stream, nl_error *err) {
     nl_pinned *small = NULL;

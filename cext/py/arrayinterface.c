@@ -272,8 +272,8 @@ done:
     return result;
 }
 
-/* Reads the dictionary of an object. Returns 1, or 0 if the object has no such dictionary, or -1
- * with an exception. */
+/* Reads the dictionary of an object. Returns 1, or 0 if the object has no CUDA Array Interface, or
+ * -1 with an exception. */
 static int read_dictionary(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     PyObject *dict;
     int found = nl_py_lookup_attribute(obj, interned_interface_key(state, KEY_ATTRIBUTE), &dict);
@@ -414,7 +414,7 @@ static PyObject *array_from_interface(PyObject *module, PyObject *args, PyObject
 
 /* Imports a tensor of a class with DLPack's exchange API. The array keeps the tensor itself alive,
  * not a capsule, so that each use of the array can read the current stream of the tensor's library.
- * Returns 1 and *array, 0 if the object is not such a tensor, -1 with an exception. */
+ * Returns 1 and *array, 0 if the object's class has no exchange API, -1 with an exception. */
 static int import_tensor(nl_py_state *state, PyObject *obj, CUstream stream, PyObject **array) {
     nl_dl_current current = {.of = NULL};
     nl_py_foreign foreign;

@@ -5,8 +5,8 @@
 #include "py/foreign.h"
 
 /* Returns 1 and fills *out; the caller must then call nl_py_arrayinterface_clear(out). Returns 0 if
- * the object has no such attribute, or -1 with an exception that contains the name of the wrong
- * field. */
+ * the object has no attribute __cuda_array_interface__, or -1 with an exception that contains the
+ * name of the wrong field. */
 int nl_py_arrayinterface_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
 void nl_py_arrayinterface_clear(nl_py_foreign *foreign);
 /* Returns whether the producer's work is on a stream that is not ordered with `stream`. `blocking`:

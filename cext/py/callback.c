@@ -285,7 +285,7 @@ static PyObject *drain_callbacks(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
 }
 
 /* Drops all callbacks in a forked child: other threads do not exist in the child, so no callback
- * will run there. The Python objects of the callbacks are not released, because this function runs
+ * will run in it. The Python objects of the callbacks are not released, because this function runs
  * before the child's interpreter is usable. */
 static void drop_callbacks_in_child(void) {
     nl_mutex_init(&lock);

@@ -30,10 +30,10 @@ nl_py_graph *nl_py_capture_graph(CUstream stream);
  * otherwise returns 0. Returns -1 with an exception on an error. `host`: the object is an array
  * from or to which the graph will copy. */
 int nl_py_capture_keep_alive(CUstream stream, PyObject *object, int host);
-/* Does the same as nl_py_capture_keep_alive for a kernel that the caller is about to launch. */
+/* Keeps a kernel alive that the caller is about to launch, like nl_py_capture_keep_alive. */
 int nl_py_capture_keep_kernel(CUstream stream, PyObject *kernel, int has_hook);
-/* Does the same as nl_py_capture_keep_alive for the owner of an array's memory. Returns 0, or -1
- * with *err. */
+/* Keeps the owner of an array's memory alive, like nl_py_capture_keep_alive. Returns 0, or -1 with
+ * *err. */
 int nl_py_capture_keep_owner(CUstream stream, PyObject *owner, nl_error *err);
 /* Raises RuntimeError and returns -1 if the operation `what` uses the default stream in a thread
  * that captures another stream. */

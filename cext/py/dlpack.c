@@ -239,8 +239,8 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject *lende
 
 /* ---- the producer ---- */
 
-/* Reads the device type from __dlpack_device__. Returns 1, 0 if the object has no such method, -1
- * with an exception. */
+/* Reads the device type from __dlpack_device__. Returns 1, 0 if the object has no method
+ * __dlpack_device__, -1 with an exception. */
 static int call_dlpack_device(PyObject *obj, int *type) {
     PyObject *method, *name, *pair = NULL;
     int id, found;
@@ -415,8 +415,8 @@ static const nl_dl_exchange *find_exchange(nl_py_state *state, PyObject *obj) {
     return api;
 }
 
-/* Returns what find_exchange returns, faster if the call has read a tensor of the same class
- * before. */
+/* Returns the exchange functions like find_exchange, but faster if the call has read a tensor of
+ * the same class before. */
 static const nl_dl_exchange *find_exchange_in_call(nl_py_state *state, PyObject *obj,
                                                    const nl_dl_current *current) {
     return current->of && current->type == Py_TYPE(obj) ? current->of : find_exchange(state, obj);

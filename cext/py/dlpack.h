@@ -151,8 +151,8 @@ int nl_py_dlpack_read_dense(const nl_dl_view *view, const nl_dl_current *current
 int nl_py_dlpack_read_view(nl_py_state *state, PyObject *obj, nl_dl_tensor *out);
 /* Checks whether an object is a lazy conjugate or negative of PyTorch: a view with a flag, whose
  * memory contains the elements of the original tensor, so kernels would read wrong values. *f is
- * the description that nl_py_dlpack_read returned. Returns 1 with an exception for such a tensor,
- * else 0. */
+ * the description that nl_py_dlpack_read returned. Returns 1 with an exception for a lazy conjugate
+ * or negative, else 0. */
 int nl_py_dlpack_has_lazy_flag(const nl_py_state *state, PyObject *obj, const nl_py_foreign *f);
 /* Reads the current stream of a device for an object for which nl_py_dlpack_is_registered
  * returns 1. Returns 1, or -1 with an exception. If `current` belongs to a call, the stream is read

@@ -1,9 +1,9 @@
 /* py/fault: records of failed checks.
  *
- * The module of a checked kernel has one record, in device memory. After a launch of such a kernel,
- * this file waits for the launch and reads the record with one small copy on the same stream. This
- * file does not wait for other streams, or for kernels without checks. If the record contains a
- * fault, it is reset to zero, and the hook, a Python callable, is called as
+ * The module of a checked kernel has one record, in device memory. After a launch of a checked
+ * kernel, this file waits for the launch and reads the record with one small copy on the same
+ * stream. This file does not wait for other streams, or for kernels without checks. If the record
+ * contains a fault, it is reset to zero, and the hook, a Python callable, is called as
  *
  *     hook(record: bytes, kernels: tuple of names, arrays: list)
  *

@@ -278,8 +278,8 @@ static int raise_shared_memory(const nl_py_gucall *c, int i, int k) {
     return -1;
 }
 
-/* Copies inputs that overlap a written operand: another thread of the loop may write there before
- * a thread reads the input. */
+/* Copies inputs that overlap a written operand: a thread of the loop may write to the overlapping
+ * memory before another thread reads the input. */
 static int separate_inputs(nl_py_gucall *c) {
     int no_core = 1;
     for (int i = 0; i < c->count; i++)

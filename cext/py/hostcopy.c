@@ -236,7 +236,7 @@ static void exclude_items_from_block(nl_py_hostcopies *c) {
 /* ---- memory ---- */
 
 /* Allocates the page-locked block for all assigned offsets, and sets c->block and its device
- * address. Leaves c->block NULL if no such memory is available. */
+ * address. Leaves c->block NULL if no page-locked memory is available. */
 static void lock_block(nl_py_hostcopies *c) {
     nl_error ignored;
     size_t size = (size_t)c->used;

@@ -81,8 +81,8 @@ nl_py_hostcopy *nl_py_hostcopy_reserve_item(nl_py_hostcopies *c);
  * order of the item's strides ('K'). */
 void nl_py_hostcopy_add_item(nl_py_hostcopies *c, nl_py_hostcopy *item, char order);
 /* Searches for two arrays that overlap and of which the call writes at least one. Returns 1 and
- * sets *first and *second to their tags; returns 0 if there is no such pair; returns -1 with an
- * exception. */
+ * sets *first and *second to the tags of the arrays; returns 0 if no arrays conflict in this way;
+ * returns -1 with an exception. */
 int nl_py_hostcopy_find_overlap(const nl_py_hostcopies *c, int *first, int *second);
 /* Makes the call a deferred one, which returns before its copies are complete, if every array that
  * the call writes is in page-locked host memory. The caller of a deferred call must wait for the

@@ -162,8 +162,8 @@ static int is_only_reference(const nl_py_array *a) {
            !(nl_atomic_load(&a->buffer->users) & (NL_BUFFER_FOREIGN | NL_BUFFER_NOTED));
 }
 
-/* Copies the array's bytes to memory outside of pools, and returns that memory as a buffer. The
- * device must be idle. */
+/* Copies the array's bytes to memory outside of pools, and returns the copy as a buffer. The device
+ * must be idle. */
 static int copy_to_unpooled_memory(nl_buffer *old, nl_buffer **out, nl_error *err) {
     moved *m = nl_mem_zalloc(sizeof *m, err);
     if (m == NULL)

@@ -11,7 +11,7 @@
 #include "py/stream.h"
 
 /* Returns whether `obj` is an array of a library that reports its current stream. Device arrays
- * over the memory of such an array have the flag NL_PY_ARRAY_LENT. */
+ * over the memory of a library with a current stream have the flag NL_PY_ARRAY_LENT. */
 int nl_py_lender_has_stream(nl_py_state *state, PyObject *obj);
 /* Returns a new reference to the current stream of the library that owns the array. Returns NULL
  * without an exception for the default stream, NULL with an exception on an error. */

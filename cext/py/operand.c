@@ -114,7 +114,7 @@ static int rebind_device(const nl_py_operation *call) {
 }
 
 /* Adds the stream of an operand's library to the streams that wait for the call. Returns 1, 0 if
- * that stream was added before, -1 with an exception. */
+ * the stream was added before, -1 with an exception. */
 static int add_following_stream(nl_py_operation *call, CUstream stream) {
     for (int i = 0; i < call->follower_count; i++)
         if (call->followers[i] == stream)

@@ -100,7 +100,8 @@ static PyObject *apply_operator(PyObject *self, int place, PyObject *const *args
 }
 
 /* After a TypeError of the ufunc: returns the result of the reflected operator of `other`, which
- * NumPy would call for each element. If `other` has no such operator, the exception remains set. */
+ * NumPy would call for each element. If `other` does not define the reflected operator, the
+ * exception remains set. */
 static PyObject *call_reflected_operator(int place, PyObject *self, PyObject *other) {
     nl_py_exception taken;
     if (!exchanged[place] || !PyErr_ExceptionMatches(PyExc_TypeError))

@@ -89,7 +89,8 @@ int nl_py_owners_order_before(nl_py_owners *owners);
 int nl_py_owners_order_after(const nl_py_owners *owners, int result);
 
 /* Returns the ordinal of the device on which a call with these arguments (also in tuples and lists)
- * must run. Returns one of these constants if the device need not be changed. */
+ * must run. Returns NL_PY_DEVICE_IS_CURRENT or NL_PY_DEVICE_IS_OPEN if the device need not be
+ * changed. */
 enum { NL_PY_DEVICE_IS_CURRENT = -1, NL_PY_DEVICE_IS_OPEN = -2 /* no argument is an array */ };
 int nl_py_owners_find_device(nl_py_state *state, PyObject *const *args, Py_ssize_t count);
 /* Calls function(callable, args...) while another device is current. */

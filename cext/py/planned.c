@@ -221,7 +221,7 @@ static void link_as_newest(plans *p, entry *e) {
 }
 
 /* Returns a borrowed reference to the thread's plan for a call at this location, or NULL without an
- * exception if no such plan exists. */
+ * exception if the thread has no plan for the call. */
 static entry *find_entry(plans *p, const planned *of, const location *at) {
     entry *e = *find_bucket(p, of, at);
     while (e && !(e->of == (PyObject *)of && equals_location(&e->area->at, at)))

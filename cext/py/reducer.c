@@ -287,7 +287,7 @@ PyObject *nl_py_reducer_new_result(nl_py_reducer *r, const nl_py_array *a, uint6
 
 /* ---- methods ---- */
 
-/* Checks those conditions on the arrays that numbalite/ufuncs/reduceloops.py ensures. */
+/* Checks the conditions that numbalite/ufuncs/reduceloops.py ensures for the arrays. */
 static int check_array(const nl_py_reducer *r, PyObject *object, unsigned low_bits) {
     const nl_py_array *a = (const nl_py_array *)object;
     if (!nl_py_devarray_check(r->state, object)) {

@@ -15,8 +15,8 @@ namespace numbalite_host {
 template <class T> struct without_const { typedef T type; };
 template <class T> struct without_const<const T> { typedef T type; };
 
-/* Passes an operand as a parameter: a core of an operand. A is the parameter's type array<T, N, L>;
- * `written` is true for an output. */
+/* Passes a core of an operand as a parameter of the user's function. A is the parameter's type
+ * array<T, N, L>; `written` is true for an output. */
 template <class A, bool written> struct parameter;
 template <class T, int N, numbalite::layout L, bool written>
 struct parameter<numbalite::array<T, N, L>, written> {

@@ -16,8 +16,8 @@ namespace numbalite {
 
 namespace nl_description {
 /* Kind of a parameter: 0 scalar, 1 pointer, 2 array, 3 class passed by value. Dtype: nl_dtype of
- * cext/core/dtype.h, of the value or of the pointed-to type; Itemsize is the size in bytes of that
- * type, or 0 if it is unknown (void). */
+ * cext/core/dtype.h, of the value or of the pointed-to type; Itemsize is the size in bytes of the
+ * value or of the pointed-to type, or 0 if it is unknown (void). */
 template <int Kind, int Size, int Align, int Dtype, int Itemsize, int Ndim, int Layout, int Const,
           class Type>
 struct parameter;

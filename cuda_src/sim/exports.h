@@ -130,7 +130,7 @@ template <class... A, void (*kernel)(A...)> struct nl_entry<void (*)(A...), kern
         return {NL_SIM_ABI,
                 sizeof...(A),
                 params,
-/* the threads of such a block always run on fibers, because the engine must know which thread
+/* the threads of a checked block always run on fibers, because the engine must know which thread
  * runs */
 #ifdef NUMBALITE_SIM_CHECKED
                 nullptr,

@@ -212,7 +212,8 @@ static int may_conflict_with_segment(const nl_sim_visit *v, const segment *s) {
 }
 
 /* Returns the first item that does not happen before the access and is not compatible with it; if
- * `strong` is set, compatible items are also returned. Returns NULL if there is no such item. */
+ * `strong` is set, compatible items are also returned. Returns NULL if all items happen before the
+ * access or are compatible with it. */
 static const item *find_first_unordered(const nl_sim_visit *v, const segment *s, int strong) {
     if (has_passed_barrier_since(v, s))
         return NULL;

@@ -97,7 +97,8 @@ void nl_sim_race_finish_write(struct nl_sim_worker *worker);
 /* Deletes the stored accesses of memory that was allocated again after a free. */
 void nl_sim_race_forget_range(struct nl_sim_worker *worker, uintptr_t address, size_t size);
 /* Finds an access of another block of the cluster to this block's shared memory that does not
- * happen before the block's end. Returns 0 if no such access is in [low, low + size). */
+ * happen before the block's end. Returns 0 if [low, low + size) contains no access that is
+ * unordered with the block's end. */
 int nl_sim_race_find_access_after_end(struct nl_sim_worker *worker, uintptr_t low, size_t size,
                                       nl_sim_race_side *late, uintptr_t *address);
 /* Call nl_sim_race_arrive_at_barrier when the thread arrives at a barrier that this address

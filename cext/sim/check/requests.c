@@ -326,8 +326,8 @@ static void update_loop_hash(lane *l, const loop *loops) {
     l->iteration = hash;
 }
 
-/* Returns the index of the lane's innermost loop with this id, or the lane's depth if there is no
- * such loop. */
+/* Returns the index of the lane's innermost loop with this id, or the lane's depth if the lane is
+ * in no loop with this id. */
 static unsigned find_loop(const lane *l, const loop *loops, unsigned loop_id) {
     unsigned i = l->depth;
     while (i > 0 && loops[i - 1].id != loop_id)

@@ -3,10 +3,10 @@
  *
  * The engine runs lanes one after the other. Each instruction of the image that accesses memory is
  * a site. The n-th access of a lane at a site, in the same iteration of the same loops, belongs to
- * the same request as the n-th access of another lane of its warp there. A request is open until
- * the lanes of its warp synchronize. When the lanes synchronize, the addresses of the request's
- * lanes are evaluated: distinct sectors of 32 bytes, passes over the 32 banks, lanes with equal
- * addresses.
+ * the same request as the n-th access of another lane of its warp at this site. A request is open
+ * until the lanes of its warp synchronize. When the lanes synchronize, the addresses of the
+ * request's lanes are evaluated: distinct sectors of 32 bytes, passes over the 32 banks, lanes with
+ * equal addresses.
  *
  * The lanes of a warp mostly make the same accesses in the same order. The first lane that runs
  * records its accesses and loop events: the trace of the warp. As long as another lane makes the

@@ -38,8 +38,8 @@ int nl_sim_elf_find_variable(const void *bytes, size_t size, const char *name, s
                              uintptr_t *address);
 
 /* Finds the variable, constant or not, that contains `address` (relative to the base) or ends
- * shortly before it. The variable's name is that of its symbol. Returns 0 if there is no such
- * variable. */
+ * shortly before it. The variable's name is that of its symbol. Returns 0 if no variable contains
+ * or precedes the address. */
 int nl_sim_elf_variable_at(const void *bytes, size_t size, uintptr_t address,
                            nl_sim_elf_variable *variable);
 

@@ -44,7 +44,7 @@ void nl_sim_cluster_thread_ended(nl_sim_worker *worker, unsigned thread);
  * arrived. */
 unsigned nl_sim_cluster_next_parity(const nl_sim_worker *worker, unsigned thread);
 /* Waits for other blocks; call this function when no thread of the block can run and some threads
- * wait for the cluster. Returns when some threads can continue. */
+ * wait for the cluster. The wait ends when some threads of the block can continue. */
 void nl_sim_cluster_wait_for_blocks(nl_sim_worker *worker);
 /* Makes those threads of the block ready that wait for a crossing of the cluster's barrier which
  * has happened. */
