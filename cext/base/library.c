@@ -6,8 +6,8 @@
  * they attach to a running process. So the path has the same meaning in every process
  * ("/proc/123/fd/..."), and the file of an image with debug information stays open while the image
  * is loaded. Files of other images are closed after loading. The files have high descriptor
- * numbers, because a debugger may open such a path later: low numbers may then refer to a pipe,
- * whose opening would block the debugger. */
+ * numbers, because a debugger may open the path of an unloaded file later, when a low number may
+ * refer to a pipe, whose opening would block the debugger. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1 /* as pyconfig.h defines it */
 #endif
@@ -37,9 +37,9 @@ static int write_file(int file, const char *bytes, size_t size) {
     return 0;
 }
 
-/* Makes a unique path to the file in "/proc/123/fd/", in which one or two slashes after "." encode
- * the bits of a counter. The counter starts with its own address, so that the paths differ from
- * those of a second copy of this code in the process (as in the tests). */
+/* Makes a unique path to the file in "/proc/123/fd/", in which single and double slashes encode the
+ * bits of a counter. The counter starts with its own address, so that the paths differ from those
+ * of a second copy of this code in the process (as in the tests). */
 static void format_unique_path(char *path, size_t size, int file) {
     static uint64_t loads;
     size_t length = (size_t)snprintf(path, size, "/proc/%ld/fd/", (long)getpid());

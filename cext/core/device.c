@@ -378,8 +378,8 @@ int nl_device_bind_for_release(nl_device *dev, uint64_t generation) {
     return bind_context(dev, &ignored) == 0;
 }
 
-/* A lost context runs no more work and fails again. Other errors may be temporary, so a failed wait
- * is repeated once. */
+/* A lost context runs no more work and fails again. Other errors of a wait may be temporary, so a
+ * failed wait is repeated once. */
 int nl_device_wait_for_release(nl_device *dev) {
     uint64_t stamp = nl_pool_sequence(&dev->cache);
     if (nl_wait_was_any_ended() && !nl_cu.ends_waits &&

@@ -153,7 +153,7 @@ int nl_kernel_allow_shared(nl_kernel *k, int bytes, nl_error *err) {
  * driver returns 0 blocks for more than 48 KiB, although a launch, which opts in, would succeed. */
 static int opt_in_to_shared_memory(nl_kernel *k, size_t shared, nl_error *err) {
     if (shared + (size_t)k->static_shared > (size_t)nl_device_shared_limit(k->module->device))
-        return 0; /* in this case the driver's query reports that no block fits */
+        return 0; /* beyond the limit, the driver's query reports 0 blocks */
     return nl_kernel_allow_shared(k, (int)shared, err);
 }
 

@@ -1,8 +1,8 @@
 /* core/pinned: provides small blocks of page-locked memory that the device reads and writes
  * directly.
  *
- * A call with few host values copies the values into such a block, launches once and waits once.
- * Blocks are reused, so the call allocates no memory. */
+ * A call with few host values copies the values into a page-locked block, launches once and waits
+ * once. Blocks are reused, so the call allocates no memory. */
 #ifndef NL_CORE_PINNED_H
 #define NL_CORE_PINNED_H
 

@@ -39,8 +39,8 @@ static void record_call(const char *call) {
     nl_mutex_unlock(&trace_lock);
 }
 
-/* Returns whether a status is an error: CUDA_ERROR_NOT_READY is not, and CUDA_ERROR_NOT_SUPPORTED
- * is what the stub of a missing driver function returns. */
+/* Returns whether a status is an error. CUDA_ERROR_NOT_READY is not an error, nor is
+ * CUDA_ERROR_NOT_SUPPORTED, which the stub of a missing driver function returns. */
 static int is_failure(CUresult status) {
     return status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY &&
            status != CUDA_ERROR_NOT_SUPPORTED && !nl_driver_is_ended_wait(status);

@@ -235,8 +235,8 @@ static int is_dtype(PyObject *value) {
     return nl_py_hostarray_is_descr(value) || nl_py_hostarray_is_scalar_type(value);
 }
 
-/* Returns whether the value is a numbalite type with a dtype, such as float32. A program that has
- * such a value has imported numbalite.types, so this function does not import the module. */
+/* Returns whether the value is a numbalite type with a dtype, such as float32. A program that has a
+ * numbalite type has imported numbalite.types, so this function does not import the module. */
 static int is_type_object(PyObject *value) {
     PyObject *name = PyUnicode_FromString("numbalite.types");
     PyObject *types = name ? PyImport_GetModule(name) : NULL;

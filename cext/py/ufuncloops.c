@@ -1,6 +1,6 @@
 /* py/ufuncloops: the caches of a ufunc: loops by the types of a call, and kernels by loop and
  * layout. If a cache has no entry, the Python method _choose or _compile is called once. If two
- * threads call such a method at the same time, both add an entry, which is harmless. */
+ * threads call _choose or _compile at the same time, both add an entry, which is harmless. */
 #include "py/ufunc.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* sim/unsupported: declares names of CUDA that the simulator does not support. The use of such a
- * name is an error with an explanation; sources can exclude code that needs it by #ifndef
- * NUMBALITE_SIM. */
+/* sim/unsupported: declares names of CUDA that the simulator does not support. The use of an
+ * unsupported name is an error with an explanation; sources can exclude code that needs the name by
+ * #ifndef NUMBALITE_SIM. */
 #ifndef NUMBALITE_SIM_UNSUPPORTED_H
 #define NUMBALITE_SIM_UNSUPPORTED_H
 

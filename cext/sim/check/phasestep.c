@@ -7,9 +7,9 @@
 #include "sim/check/racereport.h"
 #include "sim/engine/worker.h"
 
-/* The copies that the barrier tracks are complete when the phase is complete. Their accesses are
- * then recorded as accesses of the thread that completes the phase, but do not order this thread
- * after other threads' accesses. */
+/* The copies that the barrier tracks are complete when the phase is complete. The accesses of the
+ * copies are recorded as accesses of the thread that completes the phase, but do not order this
+ * thread after other threads' accesses. */
 static void complete_phase(nl_sim_worker *w, const nl_sim_race_phase *barrier) {
     const void *address = (const void *)barrier->address;
     if (nl_sim_asynccopy_has_tracked(w, address)) {

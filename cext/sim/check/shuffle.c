@@ -1,9 +1,9 @@
 /* sim/check/shuffle: reports shuffles that read from a lane outside of the mask.
  *
  * __shfl_sync and __shfl_xor_sync are reported at the call. With __shfl_down_sync, correct programs
- * often read from such a lane and ignore the value: for example the upper lanes in each step of a
- * reduction, and lanes that test afterwards whether the source lane exists. A call of
- * __shfl_down_sync is therefore reported only if the program uses the undefined value:
+ * often read from a lane outside of the mask and ignore the value: for example the upper lanes in
+ * each step of a reduction, and lanes that test afterwards whether the source lane exists. A call
+ * of __shfl_down_sync is therefore reported only if the program uses the undefined value:
  *
  * - In a reduction, whose calls have decreasing distances. If a lane passes another value to a call
  *   than to the previous call, it has used the value that it received from the previous call. If

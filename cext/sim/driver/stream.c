@@ -259,7 +259,7 @@ static const nl_fault *make_message_fault(nl_fault *fault, const char *what) {
 }
 
 /* Returns the kinds of operations that a waiting thread must not run: launches, if the thread can
- * be interrupted, because such a thread must check for interrupts. If no scheduler thread could be
+ * be interrupted, because the thread must check for interrupts. If no scheduler thread could be
  * started, the waiting thread runs all kinds, because no other thread runs them. */
 static unsigned excluded_kinds_lock_held(void) {
     if (sched.threads == 0)

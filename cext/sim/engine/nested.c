@@ -1,6 +1,6 @@
 /* sim/engine/nested: copies and stores the launches that kernels make. A launch with invalid
- * parameters is reported as a fault of the calling thread. On a GPU, such a launch would only set
- * an error code, which few kernels check. */
+ * parameters is reported as a fault of the calling thread. On a GPU, a launch with invalid
+ * parameters would only set an error code, which few kernels check. */
 #include "sim/engine/nested.h"
 
 #include <stdio.h>

@@ -227,8 +227,8 @@ static void append_location(nl_fault *f, nl_text *t, const nl_sim_worker *w,
         nl_text_append(t, ":%d", site.column);
 }
 
-/* Describes threads that can run but make no progress. The last address that such a thread accessed
- * is most likely the address whose value it waits for. */
+/* Describes threads that can run but make no progress. The last address that a thread without
+ * progress accessed is most likely the address whose value it waits for. */
 static void append_spinning_threads(nl_fault *f, nl_text *t, const nl_sim_worker *w,
                                     const nl_sim_thread *thread) {
     char name[200];
