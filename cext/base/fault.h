@@ -55,7 +55,7 @@ typedef struct nl_fault {
     nl_fault_element element;
     uint64_t address, size; /* of the access */
     uint64_t others;        /* number of further errors of the launch */
-    unsigned places;        /* number of source locations of these other errors */
+    unsigned places;        /* number of source locations of the further errors */
     int is_shuffled;        /* set if `seed` determined the order of threads */
     uint64_t seed;
     char schedule[NL_FAULT_SCHEDULE]; /* schedule that causes the error, or "" for the default

@@ -25,7 +25,7 @@ int nl_layout_is_f(const nl_layout *layout);
  * NL_LAYOUT_F. */
 enum { NL_LAYOUT_C = 1, NL_LAYOUT_F = 2 };
 unsigned nl_layout_contiguous_orders(const nl_layout *layout);
-void nl_layout_set_c(nl_layout *layout); /* these functions set the strides from the shape */
+void nl_layout_set_c(nl_layout *layout); /* set_c and set_f compute the strides from the shape */
 void nl_layout_set_f(nl_layout *layout);
 /* Sets the strides of a dense block whose axes have the order of the current strides. Axes of
  * length 1 have stride 0 in the result. */

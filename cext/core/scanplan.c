@@ -312,9 +312,10 @@ static void add_step(nl_reduce_plan *plan, const schedule *s, const geometry *g,
 static const nl_reduce_plan_options of_rows = {NULL, 0, 0, 1, -1, 0, 0, 1.0, 0},
                                     of_a_part = {NULL, 0, 0, 0, -1, 0, 0, 1.0, 0};
 
-static void add_scan(nl_reduce_plan *plan, const schedule *s, const geometry *g,
-                     nl_reduce_type reads, nl_reduce_type writes, const nl_reduce_plan_options *o,
-                     uint8_t source, uint8_t before, uint8_t target) {
+static void add_scan_step(nl_reduce_plan *plan, const schedule *s, const geometry *g,
+                          nl_reduce_type reads, nl_reduce_type writes,
+                          const nl_reduce_plan_options *o, uint8_t source, uint8_t before,
+                          uint8_t target) {
     int64_t rows = count_rows(g);
     uint8_t statuses = source;
     if (s->parts > 1 && s->kind != NL_SCAN_SERIAL) {
@@ -340,8 +341,8 @@ static uint8_t add_prefix_of_parts(nl_reduce_plan *plan, const schedule *s, cons
         .along = {s->parts, size, 0, size}, .vec = 1, .size = {size, size, size}, .kept = {0}};
     nl_reducelaunch_append_merged(&parts.kept, (dim){rows, s->parts * size, 0, s->parts * size});
     schedule of_parts = choose_schedule(&parts);
-    add_scan(plan, &of_parts, &parts, NL_REDUCE_LOOP, NL_REDUCE_LOOP, &of_rows, before, before,
-             before);
+    add_scan_step(plan, &of_parts, &parts, NL_REDUCE_LOOP, NL_REDUCE_LOOP, &of_rows, before, before,
+                  before);
     return before;
 }
 
@@ -386,6 +387,6 @@ void nl_scanplan_make(const nl_scan_request *r, nl_reduce_plan *plan) {
     o.initial = r->initial;
     o.initial_size = r->initial_size;
     o.copies = g.vec;
-    add_scan(plan, &s, &g, NL_REDUCE_STORED, NL_REDUCE_RESULT, &o, NL_REDUCE_INPUT, before,
-             NL_REDUCE_OUTPUT);
+    add_scan_step(plan, &s, &g, NL_REDUCE_STORED, NL_REDUCE_RESULT, &o, NL_REDUCE_INPUT, before,
+                  NL_REDUCE_OUTPUT);
 }

@@ -11,7 +11,8 @@
 typedef struct nl_py_foreign {
     CUdeviceptr address;
     nl_element element;
-    PyObject *descr; /* strong; the dtype object; for PLAIN elements, NULL until it is needed */
+    PyObject *descr; /* strong reference to the dtype object; for PLAIN elements, NULL until the
+                        dtype is needed */
     int readonly;
     uint8_t orders; /* nl_layout_contiguous_orders of the layout */
     int has_stream;

@@ -335,7 +335,7 @@ static PyMethodDef functions[] = {
     {"reshaped_strides", (PyCFunction)(void (*)(void))reshaped_strides, METH_FASTCALL,
      "reshaped_strides(shape, strides, itemsize, new_shape): "
      "returns the strides of a view with a new shape and elements in C order. "
-     "Returns None if there is no such view."},
+     "Returns None if no view has the new shape."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_geometry_exec(PyObject *module) {

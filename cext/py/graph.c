@@ -48,7 +48,8 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         Py_DECREF(g);
         return NULL;
     }
-    Py_INCREF(g); /* this reference belongs to the capture; finish or abandon releases it */
+    Py_INCREF(g); /* the capture has a reference to the graph, which graph_finish or graph_abandon
+                     releases */
     NL_UNLOCKED(result = nl_graph_begin(((nl_py_stream *)stream)->stream, g, &g->graph, &err));
     if (result == 0)
         return (PyObject *)g;

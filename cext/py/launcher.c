@@ -80,9 +80,9 @@ static __attribute__((noinline)) int is_ordered(const nl_py_launcher *l) {
     return l->blocking && !nl_capture_has_stream(l->shape.stream);
 }
 
-static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kernel *k,
-                                                   nl_py_call *call, PyObject *const *args,
-                                                   unsigned char *block, void **values) {
+static __attribute__((noinline)) int launch_in_capture(nl_py_launcher *l, nl_py_kernel *k,
+                                                       nl_py_call *call, PyObject *const *args,
+                                                       unsigned char *block, void **values) {
     if (call->hosts.count) {
         if (nl_py_capture_check_wait(l->shape.stream, "a launch with host arrays",
                                      ", because it waits for its copies: "
@@ -98,12 +98,12 @@ static __attribute__((noinline)) int run_capturing(nl_py_launcher *l, nl_py_kern
     return result;
 }
 
-/* Waits for work on memory of another device, whose streams are not ordered with the kernel. If
- * `shape` is NULL, before the launch, waits for the pending work of the other devices. Otherwise,
+/* Waits for work on memory of another device, whose streams are not ordered with the kernel. Before
+ * the launch (`shape` is NULL), waits for the pending work of the other devices. After the launch,
  * waits for the kernel, so that the memory can be freed later. A failed wait is repeated, because
  * the error may be temporary. */
-static __attribute__((noinline)) int wait_for_visit(const nl_py_call *call,
-                                                    const nl_launch *shape) {
+static __attribute__((noinline)) int wait_for_other_devices(const nl_py_call *call,
+                                                            const nl_launch *shape) {
     nl_error err, ignored;
     int result;
     Py_BEGIN_ALLOW_THREADS;
@@ -149,13 +149,13 @@ static int launch_in_buffers(nl_py_launcher *l, nl_py_kernel *k, nl_py_values *r
         nl_py_raise(&err);
         goto done;
     }
-    if (__builtin_expect(call.visited != 0, 0) && wait_for_visit(&call, NULL) < 0)
+    if (__builtin_expect(call.visited != 0, 0) && wait_for_other_devices(&call, NULL) < 0)
         goto done;
-    result = capturing          ? run_capturing(l, k, &call, args, block, values)
+    result = capturing          ? launch_in_capture(l, k, &call, args, block, values)
              : call.hosts.count ? launch_with_host_copies(l, k, &call, block, values)
                                 : nl_py_kernel_launch(k, &l->shape, values, call.epoch);
     if (__builtin_expect(call.visited != 0, 0) && result == 0)
-        result = wait_for_visit(&call, &l->shape);
+        result = wait_for_other_devices(&call, &l->shape);
 done:
     nl_py_hostcopy_clear(&call.hosts);
     return result;
@@ -274,8 +274,8 @@ static __attribute__((noinline)) PyObject *launch_on(PyObject *stream, nl_py_lau
 
 /* Calls callback(kernel, launcher) for each callback, before the arguments are read. Iterates over
  * a copy of the list, because callbacks may change the list. */
-static __attribute__((noinline)) int call_back(nl_py_launcher *l, PyObject *const *args,
-                                               Py_ssize_t nargs) {
+static __attribute__((noinline)) int call_launch_callbacks(nl_py_launcher *l, PyObject *const *args,
+                                                           Py_ssize_t nargs) {
     PyObject *callbacks = PySequence_Tuple(l->callbacks), *kernel = NULL, *values = NULL;
     int result = callbacks ? 0 : -1;
     if (result == 0 && PyTuple_GET_SIZE(callbacks) > 0) {
@@ -301,7 +301,7 @@ static __attribute__((noinline)) int call_back(nl_py_launcher *l, PyObject *cons
 static PyObject *launch_with_callbacks(nl_py_launcher *l, PyObject *const *args, Py_ssize_t nargs,
                                        const nl_dl_views *views) {
     if (__builtin_expect(l->callbacks != NULL, 0)) {
-        if (call_back(l, args, nargs) < 0)
+        if (call_launch_callbacks(l, args, nargs) < 0)
             return NULL;
         views = NULL; /* the callbacks may have changed the tensors */
     }

@@ -7,8 +7,8 @@
 #include "py/devarray.h"
 #include "py/dlpack.h"
 
-/* Calls the __array_ufunc__ of the operands. Returns 0 if no operand has such a handler, so that
- * the caller continues. Returns 1 if a handler was called; *result is the handler's result, or NULL
+/* Calls the __array_ufunc__ of the operands. Returns 0 if no operand has a handler, so that the
+ * caller continues. Returns 1 if a handler was called; *result is the handler's result, or NULL
  * with an exception. `args` are `nargs` positional arguments, of which the first `nin` are inputs,
  * then the values of the names in `keywords`. */
 int nl_py_override_call_handlers(const nl_py_state *state, PyObject *ufunc, int nin,

@@ -263,7 +263,7 @@ static traced_call *add_call(nl_py_tracer *r, PyObject *callable, PyObject *cons
     return call;
 }
 
-static int is_result(const nl_py_tracer *r, PyObject *object) {
+static int is_result_value(const nl_py_tracer *r, PyObject *object) {
     return nl_py_devarray_check_exact(r->state, object) && !((nl_py_array *)object)->owner;
 }
 
@@ -276,7 +276,7 @@ static int add_result(const nl_py_tracer *r, traced_call *call, PyObject *result
     call->result = find_value(r->made, result);
     if (call->result >= 0)
         return 1;
-    if (!is_result(r, result) || !add_value(r->made, RESULT, result))
+    if (!is_result_value(r, result) || !add_value(r->made, RESULT, result))
         return 0;
     call->result = r->made->value_count - 1;
     return 1;

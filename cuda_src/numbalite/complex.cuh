@@ -3,9 +3,9 @@
  *
  * Mixed arithmetic converts as for real numbers: complex64 * double is complex128, and the result
  * can be assigned to a complex64 without a cast. A real operand is not converted to complex, so
- * infinity times z contains no additional NaN. Division and the functions avoid intermediate
- * overflow. The functions handle infinities and NaNs as in C99; products and quotients have the
- * results of their formulas. */
+ * infinity times z contains no additional NaN. Divisions and functions of complex numbers avoid
+ * intermediate overflow. The functions handle infinities and NaNs as in C99; products and quotients
+ * have the results of their formulas. */
 #ifndef NUMBALITE_COMPLEX_CUH
 #define NUMBALITE_COMPLEX_CUH
 

@@ -3,7 +3,7 @@
  * file. No code is compiled with this header. */
 #include "prelude.h"
 
-/* Replaces the translation of these keywords (numbalite/compilers/sim/translation.py). */
+/* Defines keywords that translation.py (numbalite/compilers/sim) would translate. */
 #undef __shared__
 #define __shared__
 

@@ -23,7 +23,8 @@ struct place {
     unsigned dynamic_bytes;
     bool called; /* whether this thread has called the engine */
     bool cooperative;
-    /* numbered barriers: 1 while a thread of the block initializes them, then 2 */
+    /* state of the numbered barriers: 1 while a thread of the block initializes the barriers, then
+     * 2 */
     unsigned char named;
 };
 

@@ -264,7 +264,7 @@ static void count_repeated_load(nl_sim_request_site *s, const request *q) {
 }
 
 /* Counts the sectors that the launch transfers for the first time. */
-static void count_traffic(nl_sim_requests *r, const request *q, const nl_sim_request_site *s) {
+static void count_new_sectors(nl_sim_requests *r, const request *q, const nl_sim_request_site *s) {
     int loads = s->kind != NL_SIM_REQUEST_STORE, stores = s->kind != NL_SIM_REQUEST_LOAD;
     uintptr_t size = s->size;
     uint32_t rest = q->mask;
@@ -281,7 +281,7 @@ static void count_traffic(nl_sim_requests *r, const request *q, const nl_sim_req
     }
 }
 
-static void keep_sample(nl_sim_request_site *s, const request *q) {
+static void store_sample(nl_sim_request_site *s, const request *q) {
     if (s->sample.mask == UINT32_MAX ||
         nl_sim_request_count_bits(q->mask) <= nl_sim_request_count_bits(s->sample.mask))
         return;
@@ -510,7 +510,7 @@ static int are_lanes_at_trace_end(const nl_sim_requests *r, unsigned index) {
     return differences == 0;
 }
 
-static void find_consecutive(nl_sim_requests *r, warp *w) {
+static void find_consecutive_requests(nl_sim_requests *r, warp *w) {
     for (unsigned i = 0; i < w->open; i++) {
         request *q = &w->requests[i];
         const nl_sim_request_site *s = &r->sites[q->site];
@@ -526,7 +526,7 @@ static void end_trace(nl_sim_requests *r, unsigned index) {
     if (w->is_kept && are_lanes_at_trace_end(r, index)) {
         for (unsigned i = 0; i < w->open; i++)
             w->requests[i].mask = UINT32_MAX;
-        find_consecutive(r, w);
+        find_consecutive_requests(r, w);
         return;
     }
     for (unsigned bit = 0; bit < LANES; bit++) {
@@ -537,7 +537,7 @@ static void end_trace(nl_sim_requests *r, unsigned index) {
             move_to_trace_position(r, thread);
     }
     include_lanes_in_events(r, index, lanes);
-    find_consecutive(r, w);
+    find_consecutive_requests(r, w);
 }
 
 /* Begins the next epoch of a warp whose requests were counted. If no lane has deviated, the trace
@@ -584,10 +584,10 @@ static void count_and_end_epoch(nl_sim_requests *r, unsigned index) {
             repeats_previous_load(w, q))
             count_repeated_load(s, q);
         if (s->space == NL_SIM_REQUEST_GLOBAL)
-            count_traffic(r, q, s);
+            count_new_sectors(r, q, s);
         w->visits[q->site].counted = i + 1;
         w->visits[q->site].counted_epoch = w->epoch;
-        keep_sample(s, q);
+        store_sample(s, q);
     }
     if (w->open)
         nl_sim_widen_count(r->widen, w->requests, w->open, r->sites);
@@ -741,8 +741,8 @@ static inline uint32_t count_visits(const visits *v, const lane *l, unsigned bit
     return v->of[bit].iteration == l->iteration ? v->of[bit].number : 0;
 }
 
-/* Sets the range of addresses around this one that are in its address space: of global memory, the
- * part before or after the worker's shared memory. */
+/* Sets the range of addresses around `address` that are in the same address space: of global
+ * memory, the part before or after the worker's shared memory. */
 static void set_space_range(const nl_sim_requests *r, nl_sim_expected *e, uintptr_t address,
                             nl_sim_request_space space) {
     uintptr_t low = nl_sim_shadow.low, high = low + nl_sim_shadow.span;

@@ -28,7 +28,8 @@ enum { NL_SIM_REQUESTS_WARPS = 32 };
 
 typedef struct nl_sim_requests nl_sim_requests;
 
-/* The requests of one worker, which has a job. traffic: of the launch. NULL without memory. */
+/* Creates the requests of a worker, which must have a job; `traffic` belongs to the launch. Returns
+ * NULL if memory runs out. */
 nl_sim_requests *nl_sim_requests_create(const nl_sim_worker *worker, nl_sim_traffic *traffic);
 void nl_sim_requests_destroy(nl_sim_requests *requests);
 

@@ -14,7 +14,7 @@
 #include "sim/engine/thread.h"
 #include "sim/engine/trap.h"
 
-static void enter_block(nl_sim_worker *w) {
+static void call_enter_block(nl_sim_worker *w) {
     if (w->kernel->enter_block)
         w->kernel->enter_block(&w->job->launch, w->index);
 }
@@ -76,7 +76,7 @@ static int prepare_root_fiber(nl_sim_worker *w, void (*entry)(void *)) {
 static void replay_threads(void *argument) {
     nl_sim_worker *w = argument;
     nl_sim_fiber_entered();
-    enter_block(w);
+    call_enter_block(w);
     for (; w->current < w->threads; w->current++)
         w->kernel->run_thread(&w->job->launch, w->index, w->current);
     nl_sim_worker_leave_block(w, NL_SIM_DONE);
@@ -122,7 +122,7 @@ static int run_next_block(nl_sim_worker *w) {
     if (w->observer && w->observer->begin_block(w) < 0)
         return 0;
     if (w->first == 0 && (nl_sim_job_synchronises(w->job) || w->job->interleaver || w->cluster)) {
-        enter_block(w);
+        call_enter_block(w);
         nl_sim_scheduler_begin(w, 0);
         w->current = first_thread(w);
         nl_sim_thread *t = &w->thread[w->current];

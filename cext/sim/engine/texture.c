@@ -211,7 +211,7 @@ static spot locate_coordinate(const nl_sim_texture *t, int axis, float at, unsig
                   (unsigned)(fixed & 255)};
 }
 
-static spot single_texel(int index) {
+static spot read_single_texel(int index) {
     return (spot){index, index, 0};
 }
 
@@ -357,7 +357,7 @@ static int clamp_layer(const nl_sim_texture *t, int layer, int each) {
     return (layer < 0 || layer >= count ? count - 1 : layer) * each; /* the layer is unsigned */
 }
 
-static void gather_texels(const nl_sim_texture *t, const nl_sim_fetch *f, nl_sim_texels *out) {
+static void gather_channel(const nl_sim_texture *t, const nl_sim_fetch *f, nl_sim_texels *out) {
     nl_sim_texture linear = *t;
     linear.how.filterMode = CU_TR_FILTER_MODE_LINEAR;
     spot x = locate_coordinate(&linear, 0, f->x, t->array.width),
@@ -384,17 +384,17 @@ const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch 
         return wrong;
     texel value;
     float u, v;
-    spot x = single_texel(0), y = single_texel(0), z = single_texel(0);
+    spot x = read_single_texel(0), y = read_single_texel(0), z = read_single_texel(0);
     const nl_sim_array *a = &t->array;
     if (f->shape & NL_SIM_TEXTURE_GATHER) {
-        gather_texels(t, f, out);
+        gather_channel(t, f, out);
         return NULL;
     }
     switch (f->shape & 7) {
     case NL_SIM_TEXTURE_CUBE:
-        z = single_texel(choose_cube_face(f, &u, &v));
+        z = read_single_texel(choose_cube_face(f, &u, &v));
         if (f->shape & NL_SIM_TEXTURE_LAYERED)
-            z = single_texel(z.first + clamp_layer(t, f->layer, 6));
+            z = read_single_texel(z.first + clamp_layer(t, f->layer, 6));
         x = locate_coordinate(t, 0, u, a->width);
         y = locate_coordinate(t, 1, v, a->height);
         value = filter_texels(t, &x, &y, &z);
@@ -408,7 +408,7 @@ const char *nl_sim_texture_fetch(unsigned long long texture, const nl_sim_fetch 
         x = locate_coordinate(t, 0, f->x, a->width);
     }
     if (f->shape & NL_SIM_TEXTURE_LAYERED)
-        z = single_texel(clamp_layer(t, f->layer, 1));
+        z = read_single_texel(clamp_layer(t, f->layer, 1));
     if (f->shape & NL_SIM_TEXTURE_FETCH) {
         int there = f->layer >= 0 && (unsigned)f->layer < a->width;
         memset(&value, 0, sizeof value);

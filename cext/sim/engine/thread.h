@@ -21,7 +21,8 @@ void nl_sim_thread_exit(unsigned thread) __attribute__((noreturn));
 /* Calls the kernel for the current thread. */
 NL_SIM_LOCAL void nl_sim_thread_run(nl_sim_worker *worker);
 /* Makes the next thread the current thread; call this function after the running thread has ended.
- * Returns the stack pointer at which to resume the next thread, or NULL if it has not started. */
+ * Returns the stack pointer at which to resume the next thread, or NULL if the next thread has not
+ * started. */
 NL_SIM_LOCAL void *nl_sim_thread_next(nl_sim_worker *worker);
 #endif
 
