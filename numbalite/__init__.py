@@ -106,7 +106,7 @@ _FUNCTIONS = {
 }
 
 
-def _extension():
+def _import_core():
     """Returns the module numbalite._core; if it is missing, raises an error that explains how to build it."""
     try:
         return importlib.import_module("numbalite._core")
@@ -128,7 +128,7 @@ def _extension():
 
 def __getattr__(name: str) -> Any:
     if name == "_core":
-        return _extension()
+        return _import_core()
     if name in _MODULES:
         return importlib.import_module(f"numbalite.{name}")
     for names, where in (
@@ -144,14 +144,14 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'numbalite' has no attribute {name!r}")
 
 
-def _jupyter_package():
+def _import_top_package():
     """Returns the top package, for lower packages, which must not import it."""
     from numbalite import jupyter
 
     return jupyter
 
 
-frontend.load = _jupyter_package
+frontend.load = _import_top_package
 
 
 def _check_shell(shell):
@@ -162,13 +162,13 @@ def _check_shell(shell):
 def load_ipython_extension(shell: Any) -> None:
     """Implements ``%load_ext numbalite``: adds the magics %%cuda and %gpu_timeit."""
     _check_shell(shell)
-    _jupyter_package().load(shell)
+    _import_top_package().load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """``%unload_ext numbalite``"""
     _check_shell(shell)
-    _jupyter_package().unload(shell)
+    _import_top_package().unload(shell)
 
 
 def __dir__() -> list[str]:

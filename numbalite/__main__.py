@@ -33,9 +33,9 @@ def main(argv=None) -> int:
     """Runs a command and returns the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] in (["run"], ["gdb"], ["profile"], ["coverage"]):
-        return run(arguments)  # a program of the user handles its own output errors
+        return run_command(arguments)  # a program of the user handles its own output errors
     try:
-        status = run(arguments[:])
+        status = run_command(arguments[:])
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # `numbalite info | head -1`: the reader has closed the pipe
@@ -49,8 +49,8 @@ def main(argv=None) -> int:
         return 1
 
 
-def run(arguments) -> int:
-    """Returns the command at the beginning of the arguments."""
+def run_command(arguments) -> int:
+    """Runs the command at the beginning of the arguments and returns the exit status."""
     command = arguments.pop(0) if arguments else ""
     if command == "info":
         return info()
@@ -101,7 +101,7 @@ def run(arguments) -> int:
     return 0 if is_asked else 2
 
 
-def _row(label, text):
+def _print_row(label, text):
     first, *more = str(text).splitlines() or [""]
     print(f"{label:<16}{first}")
     for line in more:
@@ -122,17 +122,17 @@ def info() -> int:
     for label, question in (
         ("numbalite", _version_text),
         ("Python", lambda: sys.version.replace("\n", " ")),
-        ("NumPy", _numpy),
-        ("environment", _environment),
+        ("NumPy", _numpy_version),
+        ("environment", _environment_text),
         ("driver", _driver_text),
-        ("devices", _devices),
+        ("devices", _device_lines),
         ("NVRTC", _nvrtc_text),
-        ("libraries", _libraries),
-        ("headers", _headers),
-        ("host compiler", _host),
-        ("cache", _cache),
+        ("libraries", _library_lines),
+        ("headers", _header_text),
+        ("host compiler", _host_compiler_text),
+        ("cache", _cache_text),
     ):
-        _row(label, _result_or_reason(question))
+        _print_row(label, _result_or_reason(question))
     return 0
 
 
@@ -143,13 +143,13 @@ def _version_text():
     return f"{numbalite.__version__} ({os.path.abspath(_core.__file__)})"
 
 
-def _numpy():
+def _numpy_version():
     import numpy
 
     return numpy.__version__
 
 
-def _environment():
+def _environment_text():
     from numbalite import config
 
     return "\n".join(f"{name}={value}" for name, value in config.describe()) or "nothing set"
@@ -166,12 +166,12 @@ def _driver_text():
     if kind == "sim":
         return f"the CPU simulator ({cuda.cuda_error() or 'asked for'})"
     version = _core.driver_version()
-    where = _loaded_file("libcuda.so")
+    where = _loaded_library_path("libcuda.so")
     return f"NVIDIA, for CUDA {version // 1000}.{version % 1000 // 10} and older{where and ', '}{where}"
 
 
-def _loaded_file(name):
-    """Returns the path of a library that the process has loaded; "" if the path cannot be determined."""
+def _loaded_library_path(name):
+    """Returns the path of a library that the process has loaded, or "" if the path cannot be determined."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
             paths = {line.split(maxsplit=5)[5].strip() for line in file if name in line}
@@ -180,7 +180,7 @@ def _loaded_file(name):
     return min(paths, default="", key=len)
 
 
-def _devices():
+def _device_lines():
     from numbalite import cuda
 
     lines = []
@@ -194,7 +194,7 @@ def _devices():
     return "\n".join(lines) or "none"
 
 
-def _libraries():
+def _library_lines():
     from numbalite import _core
     from numbalite.errors import CudaSupportError
     from numbalite.runtime.libraries import table
@@ -220,7 +220,7 @@ def _nvrtc_text():
     )
 
 
-def _headers():
+def _header_text():
     from numbalite.compilers import headers, toolkit
 
     try:
@@ -229,18 +229,18 @@ def _headers():
         library = None
     found = toolkit.include_directories(library and library.path)
     lines = [f"{headers.cuda_src()} (numbalite's own)", *found]
-    for part, packages in toolkit.missing_parts(found, library.major if library else 13):
+    for part, packages in toolkit.missing_toolkit_parts(found, library.major if library else 13):
         lines.append(f"not found: {part} ({toolkit.pip_install(packages)})")
     return "\n".join(lines)
 
 
-def _host():
+def _host_compiler_text():
     from numbalite.compilers import hostbuild
 
     return hostbuild.describe_compiler()
 
 
-def _cache():
+def _cache_text():
     from numbalite import config
     from numbalite.compilers import cache
 
@@ -260,7 +260,7 @@ def cache_command(clear) -> int:
     if clear:
         print(f"{cache.clear_cache()} files removed from {cache.wanted_directory()}")
     else:
-        _row("cache", _cache())
+        _print_row("cache", _cache_text())
     return 0
 
 

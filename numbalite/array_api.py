@@ -151,7 +151,7 @@ def __getattr__(name: str) -> Any:
         # NumPy's namespace uses scalar types, too, because np.dtype("float64") == None is true.
         found: Any = _DTYPES[name].type
     elif name in _FUNCTIONS and not hasattr(np, name):  # NumPy before 2.1 and 2.2
-        found = dispatch.newer_function(name)
+        found = dispatch.function_of_later_numpy(name)
     elif name in _FUNCTIONS or name in _CONSTANTS or name in _EXTENSIONS:
         found = getattr(cuda, name)
     else:
@@ -180,7 +180,7 @@ class Info:
 
     def default_dtypes(self, *, device: DeviceLike | None = None) -> dict[str, np.dtype]:
         """Returns the default dtypes of new arrays."""
-        _check(device)
+        _check_device(device)
         return {
             "real floating": np.dtype("float64"),
             "complex floating": np.dtype("complex128"),
@@ -192,7 +192,7 @@ class Info:
         self, *, device: DeviceLike | None = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, np.dtype]:
         """Returns the dtypes of one kind, or of several kinds, by their names."""
-        _check(device)
+        _check_device(device)
         kinds = ("bool", "numeric") if kind is None else (kind,) if isinstance(kind, str) else kind
         unsupported = [one for one in kinds if one not in _KINDS]
         if unsupported:
@@ -223,6 +223,6 @@ def namespace(api_version: str | None = None) -> Any:
     return numbalite.array_api
 
 
-def _check(device):
+def _check_device(device):
     if device is not None:
         number_of(device)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
 
-def _flag(text):
+def _parse_boolean(text):
     lowered = text.strip().lower()
     if lowered in ("1", "true", "yes", "on"):
         return True
@@ -44,7 +44,7 @@ def _integer_parser(low, high=None):
     return parse
 
 
-def _choice(*choices):
+def _choice_parser(*choices):
     def parse(text):
         value = text.strip().lower()
         if value not in choices:
@@ -83,11 +83,11 @@ def _parse_capability(text):
     return int(major), int(minor)
 
 
-def _paths(text):
+def _parse_paths(text):
     return tuple(part for part in text.split(os.pathsep) if part)
 
 
-def _opt(text):
+def _parse_optimization_level(text):
     if text.strip().lower() == "max":
         return 3
     return _integer_parser(0, 3)(text)
@@ -137,7 +137,7 @@ def check_names(mask: int) -> tuple:
     return tuple(name for name, bit in {**CHECKS, "profile": PROFILE}.items() if mask & bit)
 
 
-def _seconds(text):
+def _parse_seconds(text):
     try:
         value = float(text)
     except ValueError:
@@ -165,7 +165,7 @@ class Variable:
 
 def _is_sim(text):
     # NUMBA_ENABLE_CUDASIM=0 has no effect.
-    return "sim" if _flag(text) else None
+    return "sim" if _parse_boolean(text) else None
 
 
 def _in_numbalite_folder(text):
@@ -173,10 +173,10 @@ def _in_numbalite_folder(text):
 
 
 _TABLE = (
-    Variable("DRIVER", "auto", _choice("auto", "cuda", "sim"),
+    Variable("DRIVER", "auto", _choice_parser("auto", "cuda", "sim"),
              "cuda: the GPU; sim: the CPU simulator; auto: the GPU where there is one",
              (("NUMBA_ENABLE_CUDASIM", _is_sim),)),
-    Variable("DISABLE_CUDA", False, _flag, "behave as if there were no GPU", ("NUMBA_DISABLE_CUDA",)),
+    Variable("DISABLE_CUDA", False, _parse_boolean, "behave as if there were no GPU", ("NUMBA_DISABLE_CUDA",)),
     Variable("SIM_DEVICES", 1, _integer_parser(1, 64), "how many devices the simulator has"),
     Variable("DEVICE", 0, _integer_parser(0, 63), "the device that threads begin with, of those that are seen"),
     Variable("NUM_THREADS", None, _integer_parser(1, 4096), "threads for the simulator and the CPU targets",
@@ -189,33 +189,33 @@ _TABLE = (
     Variable("SIM_SCHEDULE", None, _parse_schedule,
              "run this schedule of a kernel under cuda.checks(\"race\", exact=True), as a KernelError "
              "names it"),
-    Variable("SIM_LIMIT", None, _seconds,
+    Variable("SIM_LIMIT", None, _parse_seconds,
              "NUMBALITE_LIMIT for the simulator alone, where kernels are stopped, checked or not"),
     Variable("COVERAGE", None, str, "a folder for the coverage of kernels on the simulator"),
-    Variable("COVERAGE_OF_NUMBALITE", False, _flag, "also record numbalite's own CUDA C++ files"),
+    Variable("COVERAGE_OF_NUMBALITE", False, _parse_boolean, "also record numbalite's own CUDA C++ files"),
     Variable("CXX", None, str, "the host C++ compiler"),
     Variable("NVRTC", None, str, "the NVRTC library (libnvrtc.so) to use"),
-    Variable("INCLUDE_PATH", (), _paths, "more directories of headers for kernels",
+    Variable("INCLUDE_PATH", (), _parse_paths, "more directories of headers for kernels",
              ("NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS", "NUMBA_CUDA_INCLUDE_PATH")),
     Variable("CACHE_DIR", None, str, "where compiled kernels are kept",
              (("NUMBA_CACHE_DIR", _in_numbalite_folder),)),
     Variable("CACHE_SIZE", 1 << 30, _size, "how much the cache may hold; what was used least goes"),
-    Variable("DISABLE_CACHE", False, _flag, "keep nothing, compile in each process"),
+    Variable("DISABLE_CACHE", False, _parse_boolean, "keep nothing, compile in each process"),
     Variable("FORCE_CUDA_CC", None, _parse_capability, "compile for this compute capability",
              ("NUMBA_FORCE_CUDA_CC",)),
-    Variable("CUDA_WARN_ON_IMPLICIT_COPY", True, _flag, "warn when a kernel copies a host array, or a library a device array",
+    Variable("CUDA_WARN_ON_IMPLICIT_COPY", True, _parse_boolean, "warn when a kernel copies a host array, or a library a device array",
              ("NUMBA_CUDA_WARN_ON_IMPLICIT_COPY",)),
-    Variable("IMPLICIT_COPY", "warn", _choice("warn", "error", "allow"),
+    Variable("IMPLICIT_COPY", "warn", _choice_parser("warn", "error", "allow"),
              "what happens when a library converts a device array to a NumPy array"),
-    Variable("CUDA_LOW_OCCUPANCY_WARNINGS", False, _flag,
+    Variable("CUDA_LOW_OCCUPANCY_WARNINGS", False, _parse_boolean,
              "warn of a kernel whose grid has fewer than 128 blocks; in numba that is the default",
              ("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS",)),
-    Variable("DISABLE_JIT", False, _flag,
+    Variable("DISABLE_JIT", False, _parse_boolean,
              "Python functions that jit would compile for the CPU stay as they are, for a debugger",
              ("NUMBA_DISABLE_JIT",)),
-    Variable("DISABLE_PERFORMANCE_WARNINGS", False, _flag, "no performance warnings at all",
+    Variable("DISABLE_PERFORMANCE_WARNINGS", False, _parse_boolean, "no performance warnings at all",
              ("NUMBA_DISABLE_PERFORMANCE_WARNINGS",)),
-    Variable("CUDA_ARRAY_INTERFACE_SYNC", True, _flag,
+    Variable("CUDA_ARRAY_INTERFACE_SYNC", True, _parse_boolean,
              "wait for the stream of a foreign array before using it",
              ("NUMBA_CUDA_ARRAY_INTERFACE_SYNC",)),
     Variable("PINNED_LIMIT", None, _size,
@@ -223,21 +223,21 @@ _TABLE = (
     Variable("CUDA_MEMORY_MANAGER", "default", str,
              "torch, cupy or rmm: allocate device memory from that library's pool; or the module of a plug-in",
              ("NUMBA_CUDA_MEMORY_MANAGER",)),
-    Variable("CUDA_DEBUGINFO", False, _flag, "debug=True for every kernel that does not say",
+    Variable("CUDA_DEBUGINFO", False, _parse_boolean, "debug=True for every kernel that does not say",
              ("NUMBA_CUDA_DEBUGINFO",)),
-    Variable("NOTEBOOK_HINT", True, _flag,
+    Variable("NOTEBOOK_HINT", True, _parse_boolean,
              "the first cell that imports numbalite in a notebook mentions `%load_ext numbalite`"),
-    Variable("NOTEBOOK_PROGRESS", True, _flag,
+    Variable("NOTEBOOK_PROGRESS", True, _parse_boolean,
              "a line in a notebook while kernels run longer than two seconds"),
     Variable("PROGRAM", None, str,
              "what `numbalite run` runs; it sets this, for the processes that the program starts"),
-    Variable("STOPPABLE", False, _flag,
+    Variable("STOPPABLE", False, _parse_boolean,
              "stoppable=True for every kernel that does not say; `%load_ext numbalite` sets it, unless it is 0"),
-    Variable("LIMIT", None, _seconds,
+    Variable("LIMIT", None, _parse_seconds,
              "seconds after which a wait for kernels ends with KernelTimeout, and kernels that can be stopped are "
              "stopped; 0: never (else checked ones on the simulator after 60)"),
-    Variable("OPT", None, _opt, "opt= for every kernel that does not say", ("NUMBA_OPT",)),
-    Variable("CPU_OPT", None, _opt,
+    Variable("OPT", None, _parse_optimization_level, "opt= for every kernel that does not say", ("NUMBA_OPT",)),
+    Variable("CPU_OPT", None, _parse_optimization_level,
              "optimization level of code for the CPU without opt=, simulated kernels included: 0 compiles "
              "in half the time, for test suites (else 2, and 3 for the CPU targets)"),
 )  # fmt: skip
@@ -270,7 +270,7 @@ def _parse_variable(name, parse, text):
 def _read_variable(row):
     own = "NUMBALITE_" + row.name
     text = os.environ.get(own)
-    if text is not None and (text or row.parse is _flag):
+    if text is not None and (text or row.parse is _parse_boolean):
         return _parse_variable(own, row.parse, text)
     for alias in row.aliases:
         name, parse = (alias, row.parse) if isinstance(alias, str) else alias
@@ -331,7 +331,7 @@ def __getattr__(name: str) -> Any:
 
 # --- assignments
 
-_SEPARATORS = {_paths: os.pathsep, _parse_capability: ".", parse_checks: ","}
+_SEPARATORS = {_parse_paths: os.pathsep, _parse_capability: ".", parse_checks: ","}
 
 
 def _text_of_value(row, value):
@@ -344,7 +344,7 @@ def _text_of_value(row, value):
         return _SEPARATORS[row.parse].join(map(str, value))
     if row.parse is str or isinstance(value, (bytes, tuple, list, dict)) or value is None:
         raise ValueError("text")
-    if row.parse is _flag and (value is True or value is False):
+    if row.parse is _parse_boolean and (value is True or value is False):
         return str(int(value))
     if row.parse is parse_checks and isinstance(value, int):
         texts = ("none", ",".join(check_names(value)))
@@ -367,7 +367,7 @@ class _Config(ModuleType):
 
     def __setattr__(self, name, value):
         if name == "ENABLE_CUDASIM":  # numba's word for it
-            chosen = _check_assigned(Variable(name, False, _flag, ""), value)
+            chosen = _check_assigned(Variable(name, False, _parse_boolean, ""), value)
             name, value = "DRIVER", "sim" if chosen else "auto"
         name = _NUMBAS.get(name, name)
         row = VARIABLES.get(name)
@@ -405,7 +405,7 @@ def is_default(name: str) -> bool:
 
 
 def read_external(name: str) -> Any:
-    """Returns the value of a variable in the table OUTSIDE; None if the variable is not set or empty."""
+    """Returns the value of a variable in the table OUTSIDE, or None if the variable is not set or empty."""
     if name not in OUTSIDE:
         raise KeyError(name)
     return os.environ.get(name) or None
@@ -419,7 +419,7 @@ def processors() -> int:
         return os.cpu_count() or 1
 
 
-def hand_down(name: str, value: str) -> None:
+def set_for_child_processes(name: str, value: str) -> None:
     """Sets a variable of the table for child processes."""
     os.environ["NUMBALITE_" + VARIABLES[name].name] = value
 

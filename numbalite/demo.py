@@ -18,7 +18,7 @@ from numbalite.cuda.libs import cufft
 from numbalite.errors import CudaSupportError
 
 
-class Work(NamedTuple):
+class DemoWork(NamedTuple):
     """One row of the table."""
 
     title: str
@@ -49,7 +49,7 @@ def vadd_work(big):
     n, threads = 100, 32
     a, b = np.arange(n, dtype=np.float32), np.full(n, 2, np.float32)
     d_a, d_b, d_out = cuda.to_device(a), cuda.to_device(b), cuda.device_array(n, np.float32)
-    return Work(
+    return DemoWork(
         "vadd",
         f"{n} float32",
         launch=lambda: vadd[blocks(n, threads), threads](d_a, d_b, d_out),
@@ -78,7 +78,7 @@ def saxpy_work(big):
     rng = np.random.default_rng(1)
     x, y = rng.random(n, np.float32), rng.random(n, np.float32)
     d_x, d_y, d_out = cuda.to_device(x), cuda.to_device(y), cuda.device_array(n, np.float32)
-    return Work(
+    return DemoWork(
         "saxpy",
         f"{n:,} float32",
         launch=lambda: saxpy[1024, 256](2.0, d_x, d_y, d_out),
@@ -102,7 +102,7 @@ def increment_2d_work(big):
     a = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
     d_a = cuda.to_device(a)
     grid = tuple(blocks(n, 16) for n in shape)
-    return Work(
+    return DemoWork(
         "increment_2d",
         f"{shape[0]} x {shape[1]} int32",
         launch=lambda: increment_2d[grid, (16, 16)](d_a),
@@ -152,7 +152,7 @@ def matmul_work(big, kernel, title):
     a, b = rng.random((n, n), np.float32), rng.random((n, n), np.float32)
     d_a, d_b, d_c = cuda.to_device(a), cuda.to_device(b), cuda.device_array((n, n), np.float32)
     grid = (blocks(n, TILE), blocks(n, TILE))
-    return Work(
+    return DemoWork(
         title,
         f"{n} x {n} float32",
         launch=lambda: kernel[grid, (TILE, TILE)](d_a, d_b, d_c),
@@ -211,7 +211,7 @@ def matmul_reduce_work(big):
         d_out.fill(0)
         matmul_reduce[grid, (SIDE, SIDE)](d_a, d_b, d_out)
 
-    return Work(
+    return DemoWork(
         "matmul_reduce",
         f"{m} x {k} by {k} x {n} float32",
         launch=launch,
@@ -249,7 +249,7 @@ def histogram_work(big):
         d_counts.fill(0)
         histogram[1056 if big else 16, 256](d_values, n, 0.0, 1.0, d_counts)
 
-    return Work(
+    return DemoWork(
         "histogram",
         f"{n:,} float32, 64 bins",
         launch=launch,
@@ -294,7 +294,7 @@ def diffusion_work(big):
     d_laplacian = cuda.device_array((n, n), np.float32)
     step = diffusion[(blocks(n, TPB), blocks(n, TPB)), (TPB, TPB)]
 
-    def run(count):
+    def run_demo(count):
         old, new = cuda.to_device(start), cuda.device_array((n, n), np.float32)
         for _ in range(count):
             step(old, d_laplacian, new)
@@ -309,11 +309,11 @@ def diffusion_work(big):
             field = field - np.float32(COEFFICIENT) * laplacian
         return field
 
-    return Work(
+    return DemoWork(
         "diffusion",
         f"{n} x {n} float32, a step",
-        launch=lambda: run(steps),
-        result=lambda: run(compared).copy_to_host(),
+        launch=lambda: run_demo(steps),
+        result=lambda: run_demo(compared).copy_to_host(),
         expected=reference,
         rtol=1e-4,
         steps=steps,
@@ -330,7 +330,7 @@ def sincos(x, y):
 
 def sincos_work(big):
     x = np.linspace(0, np.pi, 1_000_000 if big else 100_000)
-    return Work(
+    return DemoWork(
         "sincos",
         f"{x.size:,} float64, host arrays",
         launch=lambda: sincos(x, x),
@@ -347,7 +347,7 @@ def powers(p, q, r, s):
 def powers_work(big):
     n = 5_000_000 if big else 200_000
     p, q, r, s = np.random.default_rng(6).random((4, n), np.float32)
-    return Work(
+    return DemoWork(
         "powers",
         f"4 x {n:,} float32, host arrays",
         launch=lambda: powers(p, q, r, s),
@@ -375,7 +375,7 @@ def batch_matmul_work(big):
     n = 4_000_000 if big else 50_000
     a, b = np.random.default_rng(7).random((2, n, 2, 2), np.float32)
     d_a, d_b, d_c = cuda.to_device(a), cuda.to_device(b), cuda.device_array(a.shape, a.dtype)
-    return Work(
+    return DemoWork(
         "batch_matmul",
         f"{n:,} x 2 x 2 float32",
         launch=lambda: batch_matmul(d_a, d_b, out=d_c),
@@ -392,7 +392,7 @@ def total_work(big):
     n = 100_000_000 if big else 1_000_000
     x = np.random.default_rng(8).random(n, np.float32)
     d_x, d_sum = cuda.to_device(x), cuda.device_array(1, np.float32)
-    return Work(
+    return DemoWork(
         "sum",
         f"{n:,} float32",
         launch=lambda: total(d_x, res=d_sum),
@@ -429,7 +429,7 @@ def convolution_work(big):
         near = [np.roll(image, (y - 2, x - 2), (0, 1)) for y in range(5) for x in range(5)]
         return sum(part * weight for part, weight in zip(near, weights.ravel(), strict=True))
 
-    return Work(
+    return DemoWork(
         "convolution",
         f"{image_shape[0]} x {image_shape[1]} complex64, 5 x 5",
         launch=launch,
@@ -457,7 +457,7 @@ WORKS = [
 
 
 # ---- the table ---------------------------------------------------------------------------------------
-def seconds(function, repeat=3):
+def shortest_time(function, repeat=3):
     """Returns the shortest time of a few runs, each measured until the device is done."""
     best = float("inf")
     for _ in range(repeat):
@@ -469,7 +469,7 @@ def seconds(function, repeat=3):
     return best
 
 
-def warm(function, repeat=30, enough=0.5):
+def shortest_host_time(function, repeat=30, enough=0.5):
     """Returns the result of a host function, and the shortest time of up to 30 runs within half a second. The
     first runs also allocate memory and start the threads of NumPy's libraries. A single run is enough if it
     takes long."""
@@ -495,15 +495,15 @@ def duration(value):
     return f"{value * 1e6:8.2f} us"
 
 
-def run(make, big):
+def run_demo(make, big):
     """Runs, checks and times one kernel; returns its table row and whether its result was correct."""
     work = make(big)
     if work.numpy_steps == 1:
         work.launch()  # the first launch loads the kernel; diffusion's result() is a separate run
-    want, numpy_time = warm(work.expected)
+    want, numpy_time = shortest_host_time(work.expected)
     error = largest_error(work.result(), want)
     right = error <= work.rtol
-    device_time = seconds(work.launch) / work.steps
+    device_time = shortest_time(work.launch) / work.steps
     verdict = "ok" if right else f"WRONG: off by {error:.2g}, allowed {work.rtol:.2g}"
     row = f"{work.title:<15} {work.size:<38} {duration(device_time)} {duration(numpy_time / work.numpy_steps)}  {verdict}"
     return row, right
@@ -523,7 +523,7 @@ def main(argv=()):
     wrong = missing = 0
     for make in WORKS:
         try:
-            row, right = run(make, not simulated)
+            row, right = run_demo(make, not simulated)
         except CudaSupportError as error:  # a missing CUDA library
             row, right = f"{make.__name__[:-5]:<15} left out: {error}", True
             missing += 1

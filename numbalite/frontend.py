@@ -24,7 +24,7 @@ def attach() -> None:
         load().attach()
 
 
-def hint() -> None:
+def suggest_extension() -> None:
     """In a Jupyter kernel, a note at the end of the running cell mentions `%load_ext numbalite`, unless a
     cell has run it. Called when a cell imports numbalite.cuda."""
     shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
@@ -41,7 +41,7 @@ def hint() -> None:
     shell.events.register("post_run_cell", at_end)
 
 
-def picture(kind: str) -> Callable[[Any], str]:
+def html_method(kind: str) -> Callable[[Any], str]:
     """Returns a `_repr_html_` method for objects of this class; jupyter/rich.py creates the HTML."""
 
     def _repr_html_(self):

@@ -40,8 +40,8 @@ _CUPY = {
 }
 
 
-def hint(name: str) -> str:
-    """Returns the text after "numbalite.cuda has no ..."; "" if there is no advice."""
+def missing_name_advice(name: str) -> str:
+    """Returns the text after "numbalite.cuda has no ...", or "" if there is no advice."""
     if name in _CUPY:
         return f": write {_CUPY[name]}"
     if not name.startswith("_") and hasattr(np, name):

@@ -8,7 +8,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.algorithms import selection
-from numbalite.algorithms.operation import Given, Operation, output_array
+from numbalite.algorithms.operation import CallArray, Operation, output_array
 from numbalite.ufuncs import operands
 from numbalite.ufuncs import reduceplan as plans
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numbalite._core import DeviceArray
     from numbalite.arguments import HostArray, OperationLike
-    from numbalite.kernels.options import Given as Given_
+    from numbalite.kernels.options import KernelOptions as Given_
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _BYTES = 64  # bytes of keys and values that a thread processes
@@ -81,11 +81,11 @@ class ReduceByKey(Operation):
             raise TypeError(
                 f"{self.called}: out= must be a pair of device arrays, of keys and of reduced values"
             )
-        given = Given(keys, self, stream)
+        given = CallArray(keys, self, stream)
         key = given.array
         operands.check_dtype(key.dtype, f"{self.called}, keys")
         with given.device:
-            of = Given(values, self, stream)
+            of = CallArray(values, self, stream)
             value = of.array
             if key.ndim != 1 or key.shape != value.shape:
                 raise ValueError(
@@ -95,16 +95,16 @@ class ReduceByKey(Operation):
             if value.device != key.device:
                 raise ValueError(f"{self.called}: keys and values are on different devices")
             found = (
-                selection.new_count()
+                selection.empty_count()
                 if count is None
-                else selection.checked_count(self, count, key)
+                else selection.check_count_array(self, count, key)
             )
             sources = key, value
             written = [
                 output_array(self, one, x, sources)
                 for one, x in zip(out or (None, None), sources, strict=True)
             ]
-            self._launch(key, value, written, found, stream)
+            self._launch_reduction(key, value, written, found, stream)
             if out is not None:
                 made = [operands.device_view(one)[: key.size] for one in out]
                 for one, target in zip(written, made, strict=True):
@@ -113,14 +113,14 @@ class ReduceByKey(Operation):
                 written = made
         if count is not None and out is not None:
             return out
-        runs = selection.number(found, stream)
+        runs = selection.count_as_int(found, stream)
         written = [one[:runs] for one in written]
         if out is None and 2 * runs < key.size:  # copy the results, to free unused memory
             written = [one.copy(stream=stream) for one in written]
         both = zip(written, (given, of), strict=True)
         return tuple(written if out is not None else (one.result(x) for x, one in both))
 
-    def _launch(self, key, value, written, count, stream):
+    def _launch_reduction(self, key, value, written, count, stream):
         out_keys, out_values = written
         if key.size == 0:
             count.fill(0, stream=stream)

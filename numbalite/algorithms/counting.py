@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import types
-from numbalite.algorithms.order import kernel
+from numbalite.algorithms.order import header_kernel
 from numbalite.ndarray.arrays import device_array
 from numbalite.runtime.traced import traced
 
@@ -23,11 +23,11 @@ _HALF = "#include <cuda_fp16.h>\n"
 
 
 @traced
-def by_number(x: DeviceNDArray, weights: Any, bins: int, stream: Any = 0) -> DeviceNDArray:
+def count_integers(x: DeviceNDArray, weights: Any, bins: int, stream: Any = 0) -> DeviceNDArray:
     """Counts the occurrences of each integer below ``bins``, or sums weights as doubles."""
-    counts = zeros(bins, weights, stream)
-    names = _names(x, weights, counts)
-    _launch(f"nl_count_numbers<{names}>", x, weights, counts, stream)
+    counts = zero_counts(bins, weights, stream)
+    names = _template_arguments(x, weights, counts)
+    _launch_count(f"nl_count_numbers<{names}>", x, weights, counts, stream)
     return counts
 
 
@@ -42,41 +42,41 @@ def count_between_edges(
     """Counts the elements between each two neighbouring edges. ``scale`` is 1 / width if all bins have equal
     width, otherwise 0."""
     bins = edges.size - 1
-    counts = zeros(bins, weights, stream)
-    names = f"{_names(x, weights, counts)}, {types.cuda_name(edges.dtype)}"
-    _launch(f"nl_count_between<{names}>", x, weights, counts, stream, edges, first, scale)
+    counts = zero_counts(bins, weights, stream)
+    names = f"{_template_arguments(x, weights, counts)}, {types.cuda_name(edges.dtype)}"
+    _launch_count(f"nl_count_between<{names}>", x, weights, counts, stream, edges, first, scale)
     return counts
 
 
-def dtype_of(weights: Any) -> np.dtype:
+def count_dtype(weights: Any) -> np.dtype:
     """Returns the dtype of the counts."""
     return np.dtype(np.int64 if weights is None else np.float64)
 
 
-def blocks_of(count: int) -> tuple[int, int]:
+def launch_configuration(count: int) -> tuple[int, int]:
     """Returns the launch configuration (blocks, threads per block) for counting this number of elements."""
     if count <= _FEW_THREADS * _EACH * _MAX_BLOCKS // 4:
         return max(1, -(-count // (_FEW_THREADS * _EACH))), _FEW_THREADS
     return min(-(-count // (_THREADS * _EACH)), _MAX_BLOCKS), _THREADS
 
 
-def zeros(bins: int, weights: Any, stream: Any) -> DeviceNDArray:
+def zero_counts(bins: int, weights: Any, stream: Any) -> DeviceNDArray:
     """Returns the array to which the counts are added."""
-    counts = device_array(bins, dtype_of(weights), stream=stream)
+    counts = device_array(bins, count_dtype(weights), stream=stream)
     if bins:
         counts.fill(0, stream=stream)
     return counts
 
 
-def _names(x, weights, counts):
+def _template_arguments(x, weights, counts):
     of_weights = "void" if weights is None else types.cuda_name(weights.dtype)
     return f"{types.cuda_name(x.dtype)}, {of_weights}, {types.cuda_name(counts.dtype)}"
 
 
-def _launch(name, x, weights, counts, stream, *more):
+def _launch_count(name, x, weights, counts, stream, *more):
     if x.size and counts.size:
         head = _HALF if "__half" in name else ""
-        grid, threads = blocks_of(x.size)
-        kernel("histogram", name, head)[grid, threads, stream](
+        grid, threads = launch_configuration(x.size)
+        header_kernel("histogram", name, head)[grid, threads, stream](
             x, weights, counts, x.size, counts.size, *more
         )

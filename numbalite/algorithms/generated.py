@@ -8,26 +8,26 @@ import numpy as np
 
 from numbalite import types
 from numbalite.compilers import templates
-from numbalite.kernels.builder import Builder
+from numbalite.kernels.builder import SourceBuilder
 from numbalite.kernels.images import Images
 from numbalite.kernels.kernel import Kernel
 from numbalite.kernels.results import error_explainer, result_types
 from numbalite.kernels.targets import current_device, target_of
 from numbalite.types.describe import Parameter
 from numbalite.ufuncs import element
-from numbalite.ufuncs.reduceloops import Loop
+from numbalite.ufuncs.reduceloops import LoopKernel
 
 if TYPE_CHECKING:
     from typing import Any
 
 
-def pointer(name: str, const: bool = False) -> Parameter:
+def pointer_type(name: str, const: bool = False) -> Parameter:
     """Returns the C++ type of a parameter that is the address of an array."""
     ctype = "const void*" if const else "void*"
     return Parameter(name, "pointer", ctype, "", 1, 8, 8, 0, "", const)
 
 
-def count(name: str) -> Parameter:
+def count_type(name: str) -> Parameter:
     """Returns the C++ type of a parameter that is a number of elements."""
     return Parameter(name, "scalar", "unsigned long long", "uint64", 8, 8, 8, 0, "", False)
 
@@ -57,7 +57,9 @@ class Generated:
         """``arguments``: of the call, "a, b". ``words`` are the template's placeholders besides T and call; a
         dtype is replaced by its C++ type."""
         of_element = types.from_dtype(dtype)
-        builder = Builder(f"{function.name}_{template}", f"{function.name}: {template} {dtype}")
+        builder = SourceBuilder(
+            f"{function.name}_{template}", f"{function.name}: {template} {dtype}"
+        )
         given = {"T": of_element}
         for word, value in words.items():
             given[word] = types.from_dtype(value) if isinstance(value, np.dtype) else value
@@ -77,7 +79,7 @@ class Generated:
         images = Images(source, error_explainer(called, f"{function.name}({dtype})"))
         label = function.definition.text.label
         self.kernels = {
-            name: Loop(
+            name: LoopKernel(
                 Kernel(images, name, function.name, rows, options, labels=(label,)),
                 tuple(row.name for row in rows),
             )

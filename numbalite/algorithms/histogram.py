@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from numbalite.algorithms import counting, generated
-from numbalite.algorithms.operation import Given, Operation
+from numbalite.algorithms.operation import CallArray, Operation
 from numbalite.kernels import options as options_
 from numbalite.ufuncs import element, operands
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
     from numbalite._core import DeviceArray
     from numbalite.arguments import HostArray, OperationLike
-    from numbalite.kernels.options import Given as Given_
+    from numbalite.kernels.options import KernelOptions as Given_
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _ROWS = [
-    generated.pointer("x", True),
-    generated.pointer("weights", True),
-    generated.pointer("counts"),
-    generated.count("n"),
-    generated.count("bins"),
+    generated.pointer_type("x", True),
+    generated.pointer_type("weights", True),
+    generated.pointer_type("counts"),
+    generated.count_type("n"),
+    generated.count_type("bins"),
 ]
 
 
@@ -87,10 +87,10 @@ class Histogram(Operation):
             functor, self.parameters, self.called, self.noun, source=source, name=name, args=args,
             options=self.options, frame=sys._getframe(1),
         )  # fmt: skip
-        self._set()
+        self._set_attributes()
 
-    def _set(self):
-        super()._set()
+    def _set_attributes(self):
+        super()._set_attributes()
         self._kernels: dict[Any, Any] = {}
 
     def __reduce__(self) -> tuple:
@@ -109,7 +109,7 @@ class Histogram(Operation):
         self, array: Any, weights: Any = None, out: Any = None, *, stream: Any = 0
     ) -> Any: ...
     def __call__(self, array: Any, weights: Any = None, out: Any = None, *, stream: Any = 0) -> Any:
-        given = Given(array, self, stream)
+        given = CallArray(array, self, stream)
         x = given.array
         with given.device:
             if weights is not None:
@@ -124,19 +124,19 @@ class Histogram(Operation):
                         f"{weights.dtype} of shape {weights.shape}"
                     )
                 weights = _as_contiguous(weights, stream)
-            counts = self._target(out, weights, stream)
+            counts = self._output_counts(out, weights, stream)
             if x.size:
-                made = self._kernels_for(x.dtype, None if weights is None else weights.dtype)
-                grid, threads = counting.blocks_of(x.size)
+                made = self._kernels_of_dtypes(x.dtype, None if weights is None else weights.dtype)
+                grid, threads = counting.launch_configuration(x.size)
                 made["nl_histogram"][grid, threads, stream](
                     _as_contiguous(x, stream), weights, counts, x.size, self.bins
                 )
             return counts if out is not None else given.result(counts)
 
-    def _target(self, out, weights, stream):
+    def _output_counts(self, out, weights, stream):
         if out is None:
-            return counting.zeros(self.bins, weights, stream)
-        dtype = counting.dtype_of(weights)
+            return counting.zero_counts(self.bins, weights, stream)
+        dtype = counting.count_dtype(weights)
         found = operands.device_view(out) if operands.is_on_device(out) else None
         if found is None or (found.shape, found.dtype) != ((self.bins,), dtype):
             raise TypeError(
@@ -146,7 +146,7 @@ class Histogram(Operation):
             raise ValueError("cuda.histogram: out= must be contiguous, and not read-only")
         return found
 
-    def _kernels_for(self, dtype, weights):
+    def _kernels_of_dtypes(self, dtype, weights):
         found = self._kernels.get((dtype, weights))
         if found is None:
             words = {
@@ -204,5 +204,5 @@ def _as_contiguous(array, stream):
 def _unpickle(function, options, bins):
     made = object.__new__(Histogram)
     made.function, made.options, made.bins = function, options, bins
-    made._set()
+    made._set_attributes()
     return made

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
-def flags(condition: Any) -> Any:
+def as_booleans(condition: Any) -> Any:
     """Converts elements to booleans."""
     return condition if condition.dtype == bool else np.not_equal(condition, 0)
 
@@ -31,14 +31,14 @@ def select_by_mask(array: DeviceNDArray, mask: Any, stream: Any = 0) -> DeviceND
         out = _core.device_empty((count,), array.dtype, "C")
         source = array if operands.is_aligned(array) else array.copy(stream=stream)
         if count:
-            selection.run(
-                "values", selection.as_integers(source), selection.as_integers(out), selection.new_count(),
+            selection.launch_selection(
+                "values", selection.integer_view(source), selection.integer_view(out), selection.empty_count(),
                 mask=mask, stream=stream or array.stream,
             )  # fmt: skip
     return out
 
 
-def assign(
+def assign_to_mask(
     array: DeviceNDArray, mask: Any, values: Any, stream: Any = 0, in_order: bool = True
 ) -> None:
     """Implements array[mask] = values, for 1-D values of the array's dtype, which are repeated if the mask
@@ -62,9 +62,11 @@ def assign(
         aligned = operands.is_aligned(array)
         target = array if aligned else array.copy(stream=stream)
         what = "spread" if in_order and values.size > 1 else "cover"
-        moved = selection.as_integers(target)
+        moved = selection.integer_view(target)
         values = values._view(values.shape, values.strides, moved.dtype)
-        selection.run(what, moved, values, selection.new_count(), mask=mask, stream=stream)
+        selection.launch_selection(
+            what, moved, values, selection.empty_count(), mask=mask, stream=stream
+        )
         if not aligned:
             array._copy(target, stream)
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 _THREADS, _EACH, _MAX_BLOCKS = 256, 4, 1 << 13  # EACH of merge_sort.cuh
 _TILE_BYTES, _MAX_WIDTH, _MIN_WIDTH = 40 << 10, 1024, 32
 _ROWS = [
-    generated.pointer("from", True),
-    generated.pointer("to"),
-    *(generated.count(name) for name in ("rows", "n", "parts", "length")),
+    generated.pointer_type("from", True),
+    generated.pointer_type("to"),
+    *(generated.count_type(name) for name in ("rows", "n", "parts", "length")),
 ]
 _NAMES = ("nl_tiles", "nl_tiles_placed", "nl_merge_values", "nl_merge_placed", "nl_places")
 

@@ -42,7 +42,7 @@ def is_array(value: Any) -> bool:
     )
 
 
-def of_numpy(called: str, given: tuple, named: dict[str, Any]) -> Any:
+def numpy_function_for_array(called: str, given: tuple, named: dict[str, Any]) -> Any:
     """Returns NumPy's function of this name if the call passes an array instead of an operation; otherwise
     None. Raises TypeError if NumPy has no such function."""
     name, parameter = _NUMPYS.get(called, ("", ""))
@@ -67,7 +67,7 @@ class Operation:
     """The parameters of an operation that is a text: "a, b"."""
 
     def __new__(cls, functor: Any = None, *more: Any, source: Any = None, **given: Any) -> Any:
-        numpys = of_numpy(cls.called, (functor, *more), given)
+        numpys = numpy_function_for_array(cls.called, (functor, *more), given)
         if numpys is not None:
             return numpys(*(() if functor is None else (functor, *more)), **given)
         element.check_only_operation(cls.called, functor, more)
@@ -85,9 +85,9 @@ class Operation:
             options=options, frame=sys._getframe(1),
         )  # fmt: skip
         self.options = options
-        self._set()
+        self._set_attributes()
 
-    def _set(self):
+    def _set_attributes(self):
         function = self.function
         self.__name__ = element.plain_name(function)
         self.__qualname__, self.__module__ = function.__qualname__, function.__module__
@@ -110,7 +110,7 @@ class Operation:
 def _unpickle(cls, function, options):
     made = object.__new__(cls)
     made.function, made.options = function, options
-    made._set()
+    made._set_attributes()
     return made
 
 
@@ -122,7 +122,7 @@ def check_elements(dtype: np.dtype, name: str) -> None:
         types.from_dtype(dtype)
 
 
-class Given:
+class CallArray:
     """Returns the array of a call, on its device."""
 
     def __init__(self, value: Any, operation: Any, stream: Any) -> None:
@@ -145,7 +145,7 @@ class Given:
     ) -> tuple[Any, Any]:
         """Returns (array to return, device array to write to), both new if `out` is None.
 
-        The returned arrays differ if kernels cannot write to `out` directly; `finish` then copies. `in_place`
+        The returned arrays differ if kernels cannot write to `out` directly; `copy_to_out` then copies. `in_place`
         allows that `out` is the input array itself.
         """
         if out is None:
@@ -174,7 +174,7 @@ class Given:
         direct = apart and operands.is_aligned(target)
         return out, target if direct else _core.device_empty(shape, target.dtype, "C")
 
-    def finish(self, out: Any, written: Any) -> Any:
+    def copy_to_out(self, out: Any, written: Any) -> Any:
         if out is not written:
             operands.device_view(out)._copy(written, self.stream)
             return out

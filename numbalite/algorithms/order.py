@@ -51,7 +51,7 @@ def order_of(dtype: np.dtype, descending: bool = False) -> Order:
 
 
 @functools.lru_cache(4 * _KEPT)
-def kernel(header: str, name: str, head: str = "") -> Any:
+def header_kernel(header: str, name: str, head: str = "") -> Any:
     """Returns the kernel for a name expression in a header of cuda_src/numbalite; ``head`` precedes
     the include."""
     return builtin_kernel(f'{head}#include "numbalite/{header}.cuh"\n', name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite.algorithms.order import kernel
+from numbalite.algorithms.order import header_kernel
 from numbalite.ndarray.arrays import device_array
 
 if TYPE_CHECKING:
@@ -19,14 +19,16 @@ THREADS = 256
 MAX_BLOCKS = 1 << 16
 
 
-def launch(name: str, count: int, stream: Any, *arguments: Any) -> None:
+def launch_per_element(name: str, count: int, stream: Any, *arguments: Any) -> None:
     """Launches a kernel of permute.cuh with one thread per element for `count` elements, up to the maximum grid
     size."""
     grid = min(-(-count // THREADS), MAX_BLOCKS)
-    kernel("permute", name)[grid, THREADS, stream](*arguments)
+    header_kernel("permute", name)[grid, THREADS, stream](*arguments)
 
 
-def take(source: Any, index: Any, sizes: tuple, m: int, apart: bool, stream: Any) -> DeviceNDArray:
+def take_blocks(
+    source: Any, index: Any, sizes: tuple, m: int, apart: bool, stream: Any
+) -> DeviceNDArray:
     """Returns the indexed parts of a contiguous array of ``sizes`` (outer, n, inner), as a 1-D array."""
     outer, n, inner = sizes
     out = device_array(outer * m * inner, source.dtype, stream=stream)
@@ -40,7 +42,7 @@ def take(source: Any, index: Any, sizes: tuple, m: int, apart: bool, stream: Any
             inner * (source.dtype.itemsize // size),
         )
         parts = [_flat_view(a, part) for a in (out, source)]
-        launch(
+        launch_per_element(
             f"nl_random_take<{word}>", outer * m * wide, stream,
             *parts, index, outer, n, m, wide, int(apart),
         )  # fmt: skip

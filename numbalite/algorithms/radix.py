@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.algorithms.order import kernel
+from numbalite.algorithms.order import header_kernel
 from numbalite.kernels.kernel import SHARED_MEMORY_OF_BLOCK
 from numbalite.ndarray.arrays import device_array
 
@@ -69,11 +69,11 @@ def sort_rows(
 def _sort_short_rows(order, source, target, indices, rows, n, stream):
     width = 1 << max(1, (n - 1).bit_length())
     together = 1 if width >= _TOGETHER else min(_TOGETHER // width, rows)
-    log = _log_elements(order, rows, width)
+    log = _log2_elements_per_thread(order, rows, width)
     threads = -(-together * width // (32 << log)) * 32
     entries = threads << log
     shared = (entries + entries // 16) * order.entry
-    short = kernel("short_sort", f"nl_sort_short<{order.kind}, {log}>")
+    short = header_kernel("short_sort", f"nl_sort_short<{order.kind}, {log}>")
     short[-(-rows // together), threads, stream, shared](
         source, target, indices, rows, n, width, together, order.flip
     )
@@ -100,10 +100,10 @@ def _row_kernel(order, threads, items, blocks, has_places, device):
     blocks = min(blocks, _core.device_attribute(device, _THREADS) // threads)
     has = "true" if has_places else "false"
     name = f"nl_sort_row<{order.kind}, {has}, {threads}, {items}, {blocks}>"
-    return kernel("row_radix", name), threads, shared
+    return header_kernel("row_radix", name), threads, shared
 
 
-def _log_elements(order, rows, width):
+def _log2_elements_per_thread(order, rows, width):
     """Returns the base-2 logarithm of the number of elements per thread for short rows. More elements per thread
     need fewer passes, but small inputs then use too few threads. Measured on an H200."""
     most = 3 if order.entry <= _SMALL_ENTRY else 2
@@ -127,9 +127,12 @@ def _radix_sort(order, source, target, indices, rows, n, stream):
     _count_digits(order, source, rows, n, count, work, stream)
     # Alternates the buffers so that the last pass writes the target; without a target, the last pass
     # writes no keys.
-    keys, carried = _two_buffers(passes, rows * n, source.dtype, stream, target), (None, None)
+    keys, carried = (
+        _alternating_buffers(passes, rows * n, source.dtype, stream, target),
+        (None, None),
+    )
     if value:
-        carried = _two_buffers(passes, rows * n, f"u{value}", stream)
+        carried = _alternating_buffers(passes, rows * n, f"u{value}", stream)
     launch, values = one[rows * tiles, threads, stream, shared], None
     for place in range(passes):
         left = passes - 1 - place
@@ -143,10 +146,10 @@ def count_values(order: Order, source: Any, rows: int, n: int, stream: Any = 0) 
     """Returns the number of times that each of the 256 keys of 1-byte elements occurs in each row: a flat
     array of uint32, or of uint64 for long rows."""
     count = _COUNTS[n >= _WIDE_COUNTS]
-    return _counted(order, source, rows, n, count, stream)[_TICKETS:]
+    return _digit_counts(order, source, rows, n, count, stream)[_TICKETS:]
 
 
-def _counted(order, source, rows, n, count, stream):
+def _digit_counts(order, source, rows, n, count, stream):
     work = device_array(_TICKETS + rows * _DIGITS, count, stream=stream)
     work._fill(_ZEROS[count], stream)
     _count_digits(order, source, rows, n, count, work, stream)
@@ -155,13 +158,15 @@ def _counted(order, source, rows, n, count, stream):
 
 def _sort_by_counting(order, source, target, rows, n, count, stream):
     """Sorts elements of one byte by counting each of the 256 values (cuda_src/numbalite/counting_sort.cuh)."""
-    work = _counted(order, source, rows, n, count, stream)
+    work = _digit_counts(order, source, rows, n, count, stream)
     blocks = min(-(-n // (_WRITE_THREADS * 16)), max(1, _WRITE_BLOCKS // rows))
-    write = kernel("counting_sort", f"nl_write_counted<{_CXX[count.itemsize]}, {_WRITE_THREADS}>")
+    write = header_kernel(
+        "counting_sort", f"nl_write_counted<{_CXX[count.itemsize]}, {_WRITE_THREADS}>"
+    )
     write[rows * blocks, _WRITE_THREADS, stream](target, n, blocks, order.flip, work)
 
 
-def _two_buffers(passes, size, dtype, stream, target=None):
+def _alternating_buffers(passes, size, dtype, stream, target=None):
     """Returns the two arrays that passes write alternately. The first array is the target; without a target,
     the first array is allocated for three or more passes."""
     if target is None and passes > 2:
@@ -176,7 +181,7 @@ def _pass_kernel(order, value_size, count, device):
     threads, items, together = _tile_shape(order.itemsize, value_size, device)
     tile = threads * items
     value = _CXX[value_size] if value_size else f"{_SPACE}no_value"
-    one = kernel(
+    one = header_kernel(
         "radix",
         f"nl_radix_pass<{order.kind}, {value}, {_CXX[count.itemsize]}, {threads}, {items}, {together}>",
     )
@@ -217,4 +222,4 @@ def _count_kernel(order, count, is_many, device):
     while apart < most and 2 * apart * bins <= room:
         apart *= 2
     name = f"nl_radix_count<{order.kind}, {_CXX[count.itemsize]}, {threads}, {apart}>"
-    return kernel("radix", name), threads, apart * bins, many
+    return header_kernel("radix", name), threads, apart * bins, many

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from numbalite.algorithms.operation import Given, Operation
+from numbalite.algorithms.operation import CallArray, Operation
 from numbalite.ufuncs import operands, reduceloops, reduction
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numbalite._core import DeviceArray
     from numbalite.arguments import HostArray, OperationLike
-    from numbalite.kernels.options import Given as Given_
+    from numbalite.kernels.options import KernelOptions as Given_
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
@@ -106,7 +106,7 @@ class Scan(Operation):
         exclusive: bool = False,
         stream: Any = 0,
     ) -> Any:
-        given = Given(array, self, stream)
+        given = CallArray(array, self, stream)
         x = given.array
         if axis is None:
             x = given.array = x if x.ndim == 1 else x.ravel(stream=stream)
@@ -127,7 +127,7 @@ class Scan(Operation):
                     self._loops, x, axis, x.dtype, target, stream,
                     initial=start, exclusive=bool(exclusive),
                 )  # fmt: skip
-            return given.finish(out, target)
+            return given.copy_to_out(out, target)
 
 
 if TYPE_CHECKING:  # the result of calling the class without an operation is a decorator

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, overload
 
 from numbalite.algorithms import selection
-from numbalite.algorithms.operation import Given, Operation, output_array
+from numbalite.algorithms.operation import CallArray, Operation, output_array
 from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numbalite._core import DeviceArray
     from numbalite.arguments import HostArray, OperationLike
-    from numbalite.kernels.options import Given as Given_
+    from numbalite.kernels.options import KernelOptions as Given_
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
@@ -26,17 +26,21 @@ class _SelectOrPartition(Operation):
     parameters = "x"
     way: str
 
-    def _run(self, array, out, count, stream):
-        """Returns (the call's Given, the output array, the device array that contains the number of selected
+    def _launch_selection(self, array, out, count, stream):
+        """Returns (the call's CallArray, the output array, the device array that contains the number of selected
         elements)"""
-        given = Given(array, self, stream)
+        given = CallArray(array, self, stream)
         x = given.array
         with given.device:
             found = (
-                selection.new_count() if count is None else selection.checked_count(self, count, x)
+                selection.empty_count()
+                if count is None
+                else selection.check_count_array(self, count, x)
             )
             written = output_array(self, out, x, (x,))
-            selection.run(self.way, x, written, found, loops=self._loops, stream=stream)
+            selection.launch_selection(
+                self.way, x, written, found, loops=self._loops, stream=stream
+            )
             if out is not None and written is not out:
                 operands.device_view(out)[: x.size]._copy(written, stream)
         return given, written if out is None else operands.device_view(out)[: x.size], found
@@ -94,10 +98,10 @@ class Select(_SelectOrPartition):
         self, array: Any, out: Any = None, *, count: Any = None, stream: Any = 0
     ) -> Any: ...
     def __call__(self, array: Any, out: Any = None, *, count: Any = None, stream: Any = 0) -> Any:
-        given, made, found = self._run(array, out, count, stream)
+        given, made, found = self._launch_selection(array, out, count, stream)
         if count is not None and out is not None:
             return out
-        chosen = selection.number(found, stream)
+        chosen = selection.count_as_int(found, stream)
         made = made[:chosen]
         if out is None and 2 * chosen < given.array.size:  # copy the result, to free unused memory
             made = made.copy(stream=stream)
@@ -176,10 +180,10 @@ class Partition(_SelectOrPartition):
         self, array: Any, out: Any = None, *, count: Any = None, stream: Any = 0
     ) -> Any: ...
     def __call__(self, array: Any, out: Any = None, *, count: Any = None, stream: Any = 0) -> Any:
-        given, made, found = self._run(array, out, count, stream)
+        given, made, found = self._launch_selection(array, out, count, stream)
         if count is not None and out is not None:
             return out
-        chosen = selection.number(found, stream)
+        chosen = selection.count_as_int(found, stream)
         made = made if out is not None else given.result(made)
         return made[:chosen], made[chosen:]
 

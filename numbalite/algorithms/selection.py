@@ -1,7 +1,7 @@
 """Selects elements of an array, in order, or their indices, by launching the kernels of select.cuh.
 
 The elements are selected by a function of an element, or by a boolean mask of the array's shape.
-The number of selected elements stays on the device, in an array of one int64. `number` waits for this
+The number of selected elements stays on the device, in an array of one int64. `count_as_int` waits for this
 number.
 """
 
@@ -34,13 +34,13 @@ _ZERO = np.zeros((), np.uint32)
 
 
 @functools.cache
-def by_mask() -> reduceloops.Loops:
+def mask_selection_kernels() -> reduceloops.Loops:
     """Returns the object with the kernels that select by a mask."""
     function = element.element_function(source="true", args="x", name="by_mask")
     return reduceloops.Loops(lambda dtype: function, "by_mask")
 
 
-def as_integers(array: DeviceNDArray) -> DeviceNDArray:
+def integer_view(array: DeviceNDArray) -> DeviceNDArray:
     """Returns the elements as integers of their size, if such a type exists, so that one kernel serves many dtypes."""
     word = copyplan.WORDS.get(array.itemsize)
     if word is None:
@@ -49,11 +49,11 @@ def as_integers(array: DeviceNDArray) -> DeviceNDArray:
     return same if operands.is_aligned(same) else array
 
 
-def new_count() -> DeviceNDArray:
+def empty_count() -> DeviceNDArray:
     return _core.device_empty((1,), np.dtype("i8"), "C")
 
 
-def checked_count(operation: Any, count: Any, like: Any) -> Any:
+def check_count_array(operation: Any, count: Any, like: Any) -> Any:
     """Checks the count= of a call."""
     if not isinstance(count, _core.DeviceArray) or count.dtype != np.int64 or count.shape != (1,):
         raise TypeError(f"{operation.called}: count= must be a device array of one int64")
@@ -62,11 +62,11 @@ def checked_count(operation: Any, count: Any, like: Any) -> Any:
     return count
 
 
-def number(count: DeviceNDArray, stream: Any) -> int:
+def count_as_int(count: DeviceNDArray, stream: Any) -> int:
     return int(count.copy_to_host(stream=stream)[0])
 
 
-def run(
+def launch_selection(
     what: str,
     array: DeviceNDArray,
     out: DeviceNDArray,
@@ -86,7 +86,7 @@ def run(
     if array.size == 0:
         count.fill(0, stream=stream)
         return
-    loops = loops or by_mask()
+    loops = loops or mask_selection_kernels()
     schedule, plan, wide = _schedule_and_plan(what, array, mask, out, steps)
     dtype, statuses = array.dtype, out
     if schedule.parts > 1 and what != "cover":
@@ -145,5 +145,7 @@ def indices_of(mask: DeviceNDArray, count: int, as_rows: bool) -> DeviceNDArray:
     out = _core.device_empty(shape, np.dtype("i8"), "C")
     if math.prod(shape):
         steps = (dims * size, size) if as_rows else (size, count * size)
-        run("indices", mask, out, new_count(), mask=mask, steps=steps, stream=mask.stream)
+        launch_selection(
+            "indices", mask, out, empty_count(), mask=mask, steps=steps, stream=mask.stream
+        )
     return out

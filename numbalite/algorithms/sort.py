@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from numbalite.algorithms import generated, merge, sorting
-from numbalite.algorithms.operation import Given, of_numpy
+from numbalite.algorithms.operation import CallArray, numpy_function_for_array
 from numbalite.kernels import options as options_
 from numbalite.ndarray import assign
 from numbalite.ndarray.arrays import device_array
@@ -22,11 +22,15 @@ if TYPE_CHECKING:
 
     from numbalite._core import DeviceArray
     from numbalite.arguments import HostArray, OperationLike
-    from numbalite.kernels.options import Given as Given_
+    from numbalite.kernels.options import KernelOptions as Given_
     from numbalite.ndarray.arrays import DeviceNDArray
 
 _KEYS = {
-    "nl_keys": [generated.pointer("from", True), generated.pointer("to"), generated.count("count")]
+    "nl_keys": [
+        generated.pointer_type("from", True),
+        generated.pointer_type("to"),
+        generated.count_type("count"),
+    ]
 }
 _THREADS, _MAX_BLOCKS = 256, 1 << 13
 
@@ -74,7 +78,7 @@ class Sort:
     called = "cuda.sort"
 
     def __new__(cls, key: Any = None, *more: Any, **given: Any) -> Any:
-        numpys = of_numpy(cls.called, (key, *more), given)
+        numpys = numpy_function_for_array(cls.called, (key, *more), given)
         if numpys is not None:
             return numpys(*(() if key is None else (key, *more)), **given)
         element.check_only_operation(cls.called, key, more)
@@ -98,9 +102,9 @@ class Sort:
                 key if less is None else less, parameters, self.called, noun,
                 options=options, frame=sys._getframe(1),
             )  # fmt: skip
-        self._set(function, less is not None, bool(descending), options)
+        self._set_attributes(function, less is not None, bool(descending), options)
 
-    def _set(self, function, compares, descending, options):
+    def _set_attributes(self, function, compares, descending, options):
         self.function, self.options = function, options
         self._compares, self._descending = compares, descending
         self._kernels: dict[np.dtype, Any] = {}
@@ -123,22 +127,24 @@ class Sort:
     @overload
     def __call__(self, array: Any, axis: Any = -1, out: Any = None, *, stream: Any = 0) -> Any: ...
     def __call__(self, array: Any, axis: Any = -1, out: Any = None, *, stream: Any = 0) -> Any:
-        given = Given(array, self, stream)
+        given = CallArray(array, self, stream)
         with given.device:
-            x, axis = sorting.axis_of(given.array, axis)
+            x, axis = sorting.array_and_axis(given.array, axis)
             out, target = given.output(out, x.shape, x.dtype, in_place=True)
             if self.function is None:
                 sorting.sort(x, axis, self._descending, out=target, stream=stream)
             elif x.size and self._compares:
-                rows = sorting.rows_of(x, axis, stream)
+                rows = sorting.rows_along_axis(x, axis, stream)
                 made = device_array(rows.shape, x.dtype, stream=stream)
                 n = rows.shape[-1]
-                self._kernels_for(x.dtype).sort(rows, made, None, x.size // n, n, stream)
-                assign.copy(sorting.axis_back(made, axis, stream), target, stream)
+                self._kernels_of_dtype(x.dtype).sort(rows, made, None, x.size // n, n, stream)
+                assign.copy_elements(sorting.move_axis_back(made, axis, stream), target, stream)
             elif x.size:
-                made = sorting.take_along(x, self._argsort_indices(x, axis, stream), axis, stream)
-                assign.copy(made, target, stream)
-            return given.finish(out, target)
+                made = sorting.take_along_rows(
+                    x, self._argsort_indices(x, axis, stream), axis, stream
+                )
+                assign.copy_elements(made, target, stream)
+            return given.copy_to_out(out, target)
 
     @overload
     def argsort(self, array: DeviceArray, axis: Any = -1, *, stream: Any = 0) -> DeviceNDArray: ...
@@ -148,25 +154,27 @@ class Sort:
     def argsort(self, array: Any, axis: Any = -1, *, stream: Any = 0) -> Any: ...
     def argsort(self, array: Any, axis: Any = -1, *, stream: Any = 0) -> Any:
         """Returns the indices that would sort the array."""
-        given = Given(array, self, stream)
+        given = CallArray(array, self, stream)
         with given.device:
-            x, axis = sorting.axis_of(given.array, axis)
+            x, axis = sorting.array_and_axis(given.array, axis)
             return given.result(self._argsort_indices(x, axis, stream))
 
     def _argsort_indices(self, x, axis, stream):
         if self.function is None:
             return sorting.argsort(x, axis, self._descending, stream=stream)
         if not self._compares:
-            return sorting.argsort(self._keys(x, stream), axis, self._descending, stream=stream)
-        rows = sorting.rows_of(x, axis, stream)
+            return sorting.argsort(
+                self._sort_keys(x, stream), axis, self._descending, stream=stream
+            )
+        rows = sorting.rows_along_axis(x, axis, stream)
         indices = device_array(rows.shape, np.int64, stream=stream)
         if x.size:
             n = rows.shape[-1]
-            self._kernels_for(x.dtype).sort(rows, None, indices, x.size // n, n, stream)
-        return sorting.axis_back(indices, axis, stream)
+            self._kernels_of_dtype(x.dtype).sort(rows, None, indices, x.size // n, n, stream)
+        return sorting.move_axis_back(indices, axis, stream)
 
-    def _keys(self, x, stream):
-        made, dtype = self._kernels_for(x.dtype)
+    def _sort_keys(self, x, stream):
+        made, dtype = self._kernels_of_dtype(x.dtype)
         keys = device_array(x.shape, dtype, stream=stream)
         if x.size:
             dense = operands.contiguous_array(x, stream)
@@ -174,7 +182,7 @@ class Sort:
             made["nl_keys"][blocks, _THREADS, stream](dense, keys, x.size)
         return keys
 
-    def _kernels_for(self, dtype):
+    def _kernels_of_dtype(self, dtype):
         """Returns the kernels for elements of a dtype."""
         found = self._kernels.get(dtype)
         if found is None:
@@ -199,7 +207,7 @@ class Sort:
 
 def _unpickle(*state):
     made = object.__new__(Sort)
-    made._set(*state)
+    made._set_attributes(*state)
     return made
 
 
@@ -271,21 +279,21 @@ def topk(
     >>> print(values, indices)
     [9 4] [1 2]
     """
-    given = Given(array, _TOPK, stream)
+    given = CallArray(array, _TOPK, stream)
     with given.device:
-        x, axis = sorting.axis_of(given.array, axis)
+        x, axis = sorting.array_and_axis(given.array, axis)
         if not 0 <= k <= x.shape[axis]:
             raise ValueError(f"cuda.topk: k={k} of {x.shape[axis]} elements along axis {axis}")
         indices = sorting.argsort(x, axis, bool(largest), stream=stream)
         first = (slice(None),) * axis + (slice(k),)
         indices = operands.device_view(indices[first]).copy(stream=stream)
-        values = sorting.take_along(x, indices, axis, stream)
+        values = sorting.take_along_rows(x, indices, axis, stream)
         return given.result(values), given.result(indices)
 
 
-class _FunctionName:
+class _NamedFunction:
     def __init__(self, called: str) -> None:
         self.called = called
 
 
-_TOPK = _FunctionName("cuda.topk")
+_TOPK = _NamedFunction("cuda.topk")

@@ -25,7 +25,7 @@ def _is_dense(a):
     return a.is_c_contiguous() and operands.is_aligned(a)
 
 
-def _rows(a, axis, stream):
+def _contiguous_rows(a, axis, stream):
     """Returns (contiguous array with the axis last, whether it is a copy)"""
     if axis == a.ndim - 1:
         return (a, False) if _is_dense(a) else (a.copy(stream=stream), True)
@@ -35,7 +35,7 @@ def _rows(a, axis, stream):
 
 
 def _move_axis_back(rows, axis):
-    """Moves the axis of a result of `_rows` back to its original position."""
+    """Moves the axis of a result of `_contiguous_rows` back to its original position."""
     if axis == rows.ndim - 1:
         return rows
     order = list(range(rows.ndim - 1))
@@ -43,13 +43,13 @@ def _move_axis_back(rows, axis):
     return rows.transpose(order)
 
 
-def rows_of(a: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
+def rows_along_axis(a: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
     """Returns a contiguous array with the axis last: a view if possible, otherwise a copy."""
-    return _rows(a, axis, stream)[0]
+    return _contiguous_rows(a, axis, stream)[0]
 
 
-def axis_back(rows: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
-    """Undoes `rows_of`: returns a contiguous array with the axis moved back to its original position."""
+def move_axis_back(rows: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
+    """Undoes `rows_along_axis`: returns a contiguous array with the axis moved back to its original position."""
     return operands.contiguous_array(_move_axis_back(rows, axis), stream)
 
 
@@ -65,11 +65,11 @@ def sort(
     the front. Records are compared by ``fields`` first, then by the other fields."""
     if a.dtype.names is not None:
         indices = argsort(a, axis, descending, fields, stream)
-        return _store_result(take_along(a, indices, axis, stream), a, out, stream)
+        return _store_result(take_along_rows(a, indices, axis, stream), a, out, stream)
     how = order.order_of(a.dtype, descending)
     n = a.shape[axis]
     fits = out is not None and axis == a.ndim - 1 and out.dtype == a.dtype and _is_dense(out)
-    rows, is_copy = _rows(a, axis, stream)
+    rows, is_copy = _contiguous_rows(a, axis, stream)
     if out is a and not is_copy:
         target = rows
     elif fits and not assign.may_overlap(rows, out):
@@ -108,11 +108,11 @@ def argsort(
     """Returns the indices that would sort the array; records are compared by ``fields`` first, then
     by the other fields."""
     if a.dtype.names is not None:
-        keys = list(fields_of(a, fields))
+        keys = list(comparison_fields(a, fields))
         return lexsort(keys[::-1], axis, descending, stream)
     how = order.order_of(a.dtype, descending)
     n = a.shape[axis]
-    rows, _ = _rows(a, axis, stream)
+    rows, _ = _contiguous_rows(a, axis, stream)
     indices = device_array(rows.shape, _PLACE, stream=stream)
     if n > 1 and a.size:
         radix.sort_rows(how, rows, None, indices, a.size // n, n, stream)
@@ -121,7 +121,7 @@ def argsort(
     return operands.contiguous_array(_move_axis_back(indices, axis), stream)
 
 
-def fields_of(a: DeviceNDArray, first: Sequence[str] = ()) -> Iterator[DeviceNDArray]:
+def comparison_fields(a: DeviceNDArray, first: Sequence[str] = ()) -> Iterator[DeviceNDArray]:
     """Yields the arrays of numbers by which records are compared, the most significant first."""
     for name in (*first, *(name for name in a.dtype.names or () if name not in first)):
         yield from _scalar_fields(a[name], a.ndim)
@@ -132,7 +132,7 @@ def _scalar_fields(part, ndim):
         for number in range(part.shape[ndim]):
             yield from _scalar_fields(part[(slice(None),) * ndim + (number,)], ndim)
     elif part.dtype.names is not None:
-        yield from fields_of(part)
+        yield from comparison_fields(part)
     else:
         yield part
 
@@ -144,27 +144,29 @@ def lexsort(
     significant."""
     indices = argsort(keys[0], axis, descending, stream=stream)
     for key in keys[1:]:
-        then = argsort(take_along(key, indices, axis, stream), axis, descending, stream=stream)
-        indices = take_along(indices, then, axis, stream)
+        then = argsort(take_along_rows(key, indices, axis, stream), axis, descending, stream=stream)
+        indices = take_along_rows(indices, then, axis, stream)
     return indices
 
 
-def take_along(a: DeviceNDArray, indices: DeviceNDArray, axis: int, stream: Any) -> DeviceNDArray:
+def take_along_rows(
+    a: DeviceNDArray, indices: DeviceNDArray, axis: int, stream: Any
+) -> DeviceNDArray:
     """Returns the elements at the indices of each 1-D slice along an axis, as
     numpy.take_along_axis."""
-    rows, _ = _rows(a, axis, stream)
-    index, _ = _rows(indices, axis, stream)
+    rows, _ = _contiguous_rows(a, axis, stream)
+    index, _ = _contiguous_rows(indices, axis, stream)
     m = indices.shape[axis]
     if not index.size:
         return device_array(indices.shape, a.dtype, stream=stream)
     sizes = rows.size // rows.shape[-1], rows.shape[-1], 1
-    taken = permuting.take(rows, index, sizes, m, True, stream)
+    taken = permuting.take_blocks(rows, index, sizes, m, True, stream)
     return operands.contiguous_array(
         _move_axis_back(taken._reshaped_view(index.shape, "C", False), axis), stream
     )
 
 
-def axis_of(a: Any, axis: Any) -> tuple[Any, int]:
+def array_and_axis(a: Any, axis: Any) -> tuple[Any, int]:
     """Returns (the array, the axis counted from the front); for axis None, returns all elements as a 1-D
     array."""
     if axis is None:

@@ -188,7 +188,7 @@ numpy_wrapper.make_diagonal = anp.make_diagonal = make_diagonal
 # --- ufuncs
 
 
-def _is_ours(ufunc):
+def _is_numbalite_ufunc(ufunc):
     if isinstance(ufunc, _core.Ufunc):
         return True
     owner = _core.ufunc_owner(ufunc)
@@ -244,7 +244,7 @@ _of_autograd = ArrayBox.__array_ufunc__
 
 
 def _array_ufunc(self, ufunc, method, *inputs, **keywords):
-    if method == "__call__" and "out" not in keywords and _is_ours(ufunc):
+    if method == "__call__" and "out" not in keywords and _is_numbalite_ufunc(ufunc):
         return _primitive_of_ufunc(ufunc)(*inputs, **keywords)
     return _of_autograd(self, ufunc, method, *inputs, **keywords)
 
@@ -269,14 +269,14 @@ def traced(function: Fused) -> Callable:
         return function(*args)
 
     def vjp(argnum, answer, args, keywords):
-        def pull(g):
+        def pull_back(g):
             if any(isinstance(one, Box) for one in (g, *args)):
                 raise TypeError(
                     f"{function.__name__}: a fused function has first derivatives only: call it without fuse"
                 )
             return function.vjp(args, g)[argnum]
 
-        return pull
+        return pull_back
 
     defvjp_argnum(call, vjp)
     return functools.wraps(function.function)(call)

@@ -23,13 +23,13 @@ _CREATE = frozenset(
 )
 
 
-def on_device(value: Any) -> Any:
+def as_device_value(value: Any) -> Any:
     """Returns a host array as a device array; returns other values unchanged."""
     is_array = isinstance(value, np.ndarray) and value.dtype.kind in "biufc"
     return cuda.to_device(value) if is_array else value
 
 
-class _Numpy(ModuleType):
+class _DeviceNumpy(ModuleType):
     """A module like autograd's numpy, whose functions that create arrays create device arrays."""
 
     def __init__(self, name: str, functions: Any, creates: Any):
@@ -41,15 +41,15 @@ class _Numpy(ModuleType):
         if not callable(function) or not self._creates(name):
             return function
 
-        def create(*args: Any, **keywords: Any) -> Any:
+        def create_device_array(*args: Any, **keywords: Any) -> Any:
             result = function(*args, **keywords)
-            return result if isinstance(result, Box) else on_device(result)
+            return result if isinstance(result, Box) else as_device_value(result)
 
-        return create
+        return create_device_array
 
 
-numpy = _Numpy("minpy.numpy", anp, _CREATE.__contains__)
-random = _Numpy("minpy.numpy.random", np.random, lambda name: name != "seed")
+numpy = _DeviceNumpy("minpy.numpy", anp, _CREATE.__contains__)
+random = _DeviceNumpy("minpy.numpy.random", np.random, lambda name: name != "seed")
 numpy.random = random  # type: ignore[attr-defined]
 context = SimpleNamespace(
     cpu=lambda number=0: ("cpu", number),

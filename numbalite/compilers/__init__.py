@@ -68,12 +68,12 @@ def compile_source(source: Source, target: tuple, again: bool = False) -> Image:
     if image is None and not again:
         image = pack.load_image(source, target)
     if image is None:
-        image = _compile(source, target)
-        cache.store_image(key, _change_file_names(image, _drop_process_number))
+        image = _compile_for_target(source, target)
+        cache.store_image(key, _with_changed_file_names(image, _drop_process_number))
     elif image.slips:
-        image = _change_file_names(image, _restore_process_number)
+        image = _with_changed_file_names(image, _restore_process_number)
     if target[0] == "sim":
-        _sources[_digest(shared_object(image.data))] = original
+        _sources[_short_digest(shared_object(image.data))] = original
     if target[0] == "sim" and "profile" in target:
         _profiled[image_checksum(image.data)] = original, image
     return image
@@ -115,15 +115,15 @@ def issue_image_warnings(
 
 def source_of(image: bytes) -> Source | None:
     """Returns the Source of an image for the simulator; the driver looks it up by the image."""
-    return _sources.get(_digest(image))
+    return _sources.get(_short_digest(image))
 
 
-def profiled_launch(number: int) -> tuple[Source, Image] | None:
+def source_of_profiled_launch(number: int) -> tuple[Source, Image] | None:
     """Returns the source and the image of a profiled launch, for the checksum of the image."""
     return _profiled.get(number)
 
 
-def _digest(data):
+def _short_digest(data):
     return cache.blake2b(data, digest_size=16).digest()
 
 
@@ -146,7 +146,7 @@ def _effective_target(target):
     return target
 
 
-def _compile(source, target):
+def _compile_for_target(source, target):
     global _count
     with _lock:
         _count += 1
@@ -194,7 +194,7 @@ def _cache_key(source, target):
     included = headers.include_closure(
         source, folders
     )  # raises CompileError if a header is not a regular file
-    if included is None or cache.directory() is None:
+    if included is None or cache.usable_directory() is None:
         return None
     source = source.replace(
         name=_drop_process_number(source.name),
@@ -202,7 +202,7 @@ def _cache_key(source, target):
         users=tuple(
             lines._replace(file=_drop_process_number(lines.file)) for lines in source.users
         ),
-        slips=_change_file_names(source, _drop_process_number).slips,
+        slips=_with_changed_file_names(source, _drop_process_number).slips,
     )
     return cache.hash_values(
         cache.SCHEMA, target, compiler, package_digest(), included, tuple(source)
@@ -219,7 +219,7 @@ def _restore_process_number(text):
     return text.replace("/ipykernel/", f"/ipykernel_{os.getpid()}/")
 
 
-def _change_file_names(made, change):
+def _with_changed_file_names(made, change):
     """Returns an Image or Source whose warnings have their file names changed by `change`."""
     slips = tuple(slip._replace(file=change(slip.file)) for slip in made.slips)
     return made.replace(slips=slips) if slips else made

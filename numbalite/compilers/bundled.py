@@ -31,9 +31,9 @@ def nvrtc_version(path: str) -> tuple | None:
 
 
 def header_directory(path: str) -> str | None:
-    """Returns the include folder of the headers in the NVRTC at `path`; None if this NVRTC contains no
+    """Returns the include folder of the headers in the NVRTC at `path`, or None if this NVRTC contains no
     headers, or without a disk cache."""
-    if (nvrtc_version(path) or (0, 0)) < SINCE or not (parent := cache.directory()):
+    if (nvrtc_version(path) or (0, 0)) < SINCE or not (parent := cache.usable_directory()):
         return None
     real = os.path.realpath(path)
     status = os.stat(real)

@@ -73,7 +73,7 @@ def wanted_directory() -> str:
 _checked: dict[str, bool] = {}  # directory -> is it usable?
 
 
-def directory() -> str | None:
+def usable_directory() -> str | None:
     """Returns the cache's directory, created if necessary, or None if there is no cache."""
     if config.DISABLE_CACHE:
         return None
@@ -109,28 +109,28 @@ def _prepare_directory(path):
     return None
 
 
-def _path(key: bytes | None, suffix: str = IMAGE) -> str | None:
-    folder = directory() if key is not None else None
+def _entry_path(key: bytes | None, suffix: str = IMAGE) -> str | None:
+    folder = usable_directory() if key is not None else None
     return os.path.join(folder, key.hex() + suffix) if key is not None and folder else None
 
 
 def image_path(key: bytes | None) -> str | None:
     """Returns the file that stores the image of this key, or None."""
-    path = _path(key)
+    path = _entry_path(key)
     return path if path and os.path.exists(path) else None
 
 
 def load_image(key: bytes | None) -> Image | None:
     """Returns the image stored under a key, or None."""
-    return load_as(Image.from_bytes, key)
+    return load_entry(Image.from_bytes, key)
 
 
-def load_as(made_from: Callable, key: bytes | None, suffix: str = IMAGE) -> Any:
+def load_entry(made_from: Callable, key: bytes | None, suffix: str = IMAGE) -> Any:
     """Returns ``made_from(bytes)`` for the bytes stored under a key, or None.
 
     A ValueError of ``made_from`` means that the stored bytes are invalid, and counts as a miss.
     """
-    path = _path(key, suffix)
+    path = _entry_path(key, suffix)
     if key is None or path is None:
         return None
     try:
@@ -147,7 +147,7 @@ def load_as(made_from: Callable, key: bytes | None, suffix: str = IMAGE) -> Any:
                 return made_from(contents)
             except ValueError:
                 pass
-    _remove(path)
+    _unlink_if_possible(path)
     return None
 
 
@@ -171,13 +171,13 @@ def _read_file(path):
 
 
 def store_image(key: bytes | None, image: Image) -> bool:
-    """Stores an image; False if that was not possible."""
+    """Stores an image. Returns whether the image was stored."""
     return key is not None and store_bytes(key, image.to_bytes())
 
 
 def store_bytes(key: bytes, contents: bytes, suffix: str = IMAGE) -> bool:
-    """Stores bytes under a key; False if that was not possible."""
-    path = _path(key, suffix)
+    """Stores bytes under a key. Returns whether the bytes were stored."""
+    path = _entry_path(key, suffix)
     if path is None:
         return False
     check = blake2b(contents, digest_size=_DIGEST).digest()
@@ -186,11 +186,11 @@ def store_bytes(key: bytes, contents: bytes, suffix: str = IMAGE) -> bool:
         return False
     temporary = f"{path}.{os.getpid()}-{os.urandom(6).hex()}.tmp"
     try:
-        with open(temporary, "xb", opener=_open_private) as file:
+        with open(temporary, "xb", opener=_open_owner_only) as file:
             file.write(b"".join((_MAGIC, key, check, contents)))
         os.replace(temporary, path)
     except OSError:
-        _remove(temporary)
+        _unlink_if_possible(temporary)
         return False
     # Listing the directory is slow: trim only for one file in sixteen, or for a large file.
     if key[0] < 16 or len(contents) > limit // 16:
@@ -198,11 +198,11 @@ def store_bytes(key: bytes, contents: bytes, suffix: str = IMAGE) -> bool:
     return True
 
 
-def _open_private(path, flags):
+def _open_owner_only(path, flags):
     return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
-def _remove(path):
+def _unlink_if_possible(path):
     try:
         os.unlink(path)
     except OSError:
@@ -219,7 +219,7 @@ def _cache_entries(folder):
 def _prelude_folders(folder):
     """Returns (date, path) of the cached folders with precompiled headers and with source texts."""
     return [(status.st_mtime, entry.path) for entry, status in _scan_folder(folder)
-            if entry.name.startswith((PRELUDE, TEXTS)) and folders.is_marked(entry.path)]  # fmt: skip
+            if entry.name.startswith((PRELUDE, TEXTS)) and folders.has_marker(entry.path)]  # fmt: skip
 
 
 def _scan_folder(folder):
@@ -245,7 +245,7 @@ def _remove_cache_file(path):
     except OSError:
         return False
     is_ours = _MAGIC.startswith(start) if path.endswith(".tmp") else start == _MAGIC
-    return is_ours and _remove(path)
+    return is_ours and _unlink_if_possible(path)
 
 
 def trim_cache(limit: int) -> int:
@@ -254,7 +254,7 @@ def trim_cache(limit: int) -> int:
     Trimming leaves free space for later files, so that new files rarely start another trim. Returns the
     number of removed cache files.
     """
-    folder = directory()
+    folder = usable_directory()
     if not folder:
         return 0
     removed = 0
@@ -281,7 +281,7 @@ def trim_cache(limit: int) -> int:
 
 def cache_usage() -> tuple:
     """Returns (number of images, total bytes) of the cache."""
-    folder = directory()
+    folder = usable_directory()
     if not folder:
         return 0, 0
     entries = _cache_entries(folder)
@@ -294,7 +294,7 @@ def cache_usage() -> tuple:
 
 def clear_cache() -> int:
     """Empties the cache; returns the number of images removed."""
-    folder = directory()
+    folder = usable_directory()
     if not folder:
         return 0
     for _, path in _prelude_folders(folder):

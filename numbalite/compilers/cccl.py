@@ -42,7 +42,7 @@ def root_of_toolkit(probe: str = _PROBE) -> str | None:
 
 
 def search_folders(texts, all_of_it: bool = False) -> list:
-    """Returns the include folders that texts need; [] if the texts need no such headers, or if the folders
+    """Returns the include folders that texts need, or [] if the texts need no such headers, or if the folders
     are not available.
 
     all_of_it: use the toolkit's headers also in place of numbalite's part of libcu++.
@@ -82,11 +82,11 @@ def _needs_translation(text, all_of_it):
 def _translated_folder(root, paths):
     """Returns the folder with the translated headers, created if necessary, or None if the folder cannot be
     created."""
-    parent = cache.directory()
+    parent = cache.usable_directory()
     if parent is None:
         return None
     found = sorted(paths)
-    stats = [os.stat(path) for path in (*found, *_translators(), __file__)]
+    stats = [os.stat(path) for path in (*found, *_translator_paths(), __file__)]
     stamps = [(status.st_size, status.st_mtime_ns) for status in stats]
     folder = os.path.join(parent, f"{cache.PRELUDE}{cache.hash_values(found, stamps).hex()}")
     if kept := find_folder(folder, "made"):
@@ -106,7 +106,7 @@ def _translated_folder(root, paths):
     return find_folder(folder, "made")
 
 
-def forget_damaged() -> bool:
+def forget_damaged_headers() -> bool:
     """Returns whether translated headers are damaged, and forgets damaged headers, so that the next search
     creates them again."""
     damaged = [
@@ -119,7 +119,7 @@ def forget_damaged() -> bool:
     return bool(damaged)
 
 
-def _translators():
+def _translator_paths():
     """Returns the sorted paths of the files that determine the translation of a header: all of sim/, and the
     tokenizer."""
     packages = [os.path.dirname(module.__file__) for module in (translation, scanner)]

@@ -35,9 +35,9 @@ def run_tool(path: str, options: list, image: bytes) -> str:
     """Returns the output of a tool for a cubin, from the disk cache if possible; raises CudaSupportError if
     the tool fails."""
     key = _cache_key(path, options, image)
-    text = cache.load_as(_decompressed, key, cache.DISASSEMBLY)
+    text = cache.load_entry(_decompress_text, key, cache.DISASSEMBLY)
     if text is None:
-        text = _run_uncached(path, options, image)
+        text = _disassemble(path, options, image)
         if key is not None:
             cache.store_bytes(key, zlib.compress(text.encode(), 1), cache.DISASSEMBLY)
     return text
@@ -45,7 +45,7 @@ def run_tool(path: str, options: list, image: bytes) -> str:
 
 def _cache_key(path, options, image):
     """Returns the key in the disk cache, or None without a cache."""
-    if cache.directory() is None:
+    if cache.usable_directory() is None:
         return None
     try:
         status = os.stat(path)
@@ -55,14 +55,14 @@ def _cache_key(path, options, image):
     return cache.hash_values(cache.SCHEMA, "disassembly", tool, tuple(options), image)
 
 
-def _decompressed(data):
+def _decompress_text(data):
     try:
         return zlib.decompress(data).decode()
     except zlib.error as problem:
         raise ValueError("not a disassembly") from problem
 
 
-def _run_uncached(path, options, image):
+def _disassemble(path, options, image):
     with folders.WorkingFolder() as folder:
         name = f"{folder}/image.cubin"
         with open(name, "wb") as file:

@@ -19,7 +19,7 @@ def undefined_symbols(data: bytes) -> list[str]:
     table = _SYMTAB if data[16:18] == bytes((_RELOCATABLE, 0)) else _DYNSYM
     return [
         name
-        for name, info, index, _ in _symbols(data, table)
+        for name, info, index, _ in _symbols_of_type(data, table)
         if index == 0 and name and info >> 4 != _WEAK
     ]
 
@@ -28,33 +28,37 @@ def defined_symbols(data: bytes) -> list[str]:
     """Returns the names of the global symbols that an object file defines."""
     return [
         name
-        for name, info, index, _ in _symbols(data, _SYMTAB)
+        for name, info, index, _ in _symbols_of_type(data, _SYMTAB)
         if index and name and info >> 4 != _LOCAL
     ]
 
 
-def constructors(data: bytes) -> int:
+def constructor_count(data: bytes) -> int:
     """Returns the number of functions that run when a shared object is loaded."""
-    return sum(size // 8 for _, kind, _, _, _, size, *_ in _sections(data) if kind == _INIT_ARRAY)
+    return sum(
+        size // 8 for _, kind, _, _, _, size, *_ in _section_headers(data) if kind == _INIT_ARRAY
+    )
 
 
-def thread_locals(data: bytes) -> list[tuple]:
+def thread_local_variables(data: bytes) -> list[tuple]:
     """Returns (name, size) of the thread-local variables."""
-    return [(name, size) for name, info, _, size in _symbols(data, _SYMTAB) if info & 15 == _TLS]
+    return [
+        (name, size) for name, info, _, size in _symbols_of_type(data, _SYMTAB) if info & 15 == _TLS
+    ]
 
 
 def global_variables(data: bytes) -> list[tuple]:
     """Returns (name, size) of the variables that are not thread-local."""
     return [
         (name, size)
-        for name, info, index, size in _symbols(data, _SYMTAB)
+        for name, info, index, size in _symbols_of_type(data, _SYMTAB)
         if index and info & 15 == _OBJECT
     ]
 
 
 def code_bytes(data: bytes) -> int:
     """Returns the size of the machine code; 0 for data that is not an ELF file."""
-    sections = _sections(data) if data[:4] == b"\x7fELF" else []
+    sections = _section_headers(data) if data[:4] == b"\x7fELF" else []
     return sum(size for _, _, flags, _, _, size, *_ in sections if flags & _EXECUTABLE)
 
 
@@ -63,7 +67,7 @@ def without_section(data: bytes, name: bytes) -> bytes:
     returned unchanged."""
     if data[:4] != b"\x7fELF":
         return data
-    sections = _sections(data)
+    sections = _section_headers(data)
     names = sections[_HEADER.unpack_from(data)[13]][4]
     for first, _, _, _, offset, size, *_ in sections:
         start = names + first
@@ -72,7 +76,7 @@ def without_section(data: bytes, name: bytes) -> bytes:
     return data
 
 
-def _symbols(data, kind):
+def _symbols_of_type(data, kind):
     """Yields (name, info, section, size) of each symbol in the symbol tables of one type. 64-bit
     little-endian ELF.
 
@@ -84,14 +88,14 @@ def _symbols(data, kind):
         raise ValueError(f"this is not a shared object, or it is truncated: {problem}") from problem
 
 
-def _sections(data):
+def _section_headers(data):
     header = _HEADER.unpack_from(data)
     offset, size, count = header[6], header[11], header[12]
     return [_SECTION.unpack_from(data, offset + i * size) for i in range(count)]
 
 
 def _read_symbols(data, kind):
-    sections = _sections(data)
+    sections = _section_headers(data)
     for section in sections:
         if section[1] != kind:
             continue

@@ -53,7 +53,7 @@ def mark_folder(folder: str) -> None:
         pass
 
 
-def is_marked(folder: str) -> bool:
+def has_marker(folder: str) -> bool:
     """Returns whether the path is a folder (not a link) that contains the marker file."""
     path = os.path.join(folder, _TAG)
     try:
@@ -74,7 +74,7 @@ def is_trusted(folder: str, *names: str) -> bool:
             return False
     except OSError:
         return False
-    return is_marked(folder) and all(stat.S_ISREG(status.st_mode) for status in files)
+    return has_marker(folder) and all(stat.S_ISREG(status.st_mode) for status in files)
 
 
 def full_disk_reason(folder: str) -> str:
@@ -98,7 +98,7 @@ def remove_folder(folder: str) -> None:
     """Removes a marked folder with its contents; ignores files that cannot be removed."""
     import shutil
 
-    if is_marked(folder):
+    if has_marker(folder):
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -150,7 +150,7 @@ def _candidate_paths(folder):
     return [folder, *(f"{folder}-{number}" for number in range(1, _MAX_NAMES))]
 
 
-def _digest(data):
+def _hex_digest(data):
     return blake2b(data, digest_size=_DIGEST).hexdigest().encode()
 
 
@@ -163,13 +163,13 @@ def _file_hashes(folder):
             inside = os.path.relpath(path, folder)
             if inside != _LIST:
                 with open(path, "rb") as file:
-                    found[os.fsencode(inside)] = _digest(file.read())
+                    found[os.fsencode(inside)] = _hex_digest(file.read())
     return found
 
 
 def _list_of_digests(digests):
     lines = b"".join(b"%s %s\n" % (digests[path], path) for path in sorted(digests))
-    return _digest(lines) + b"\n" + lines
+    return _hex_digest(lines) + b"\n" + lines
 
 
 def remove_abandoned(parent: str) -> None:
@@ -180,11 +180,11 @@ def remove_abandoned(parent: str) -> None:
         return
     for name in names:
         folder = os.path.join(parent, name)
-        if is_marked(folder) and _is_abandoned(folder):
+        if has_marker(folder) and _is_unlocked_folder(folder):
             remove_folder(folder)
 
 
-def _is_abandoned(folder):
+def _is_unlocked_folder(folder):
     import fcntl
 
     try:

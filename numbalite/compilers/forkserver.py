@@ -4,7 +4,7 @@ needs, more than a third of the compilation. A fork takes 3 ms. cuda_src/host/fo
 stops the compiler before main(), forks on request, and reports the exit status.
 
 The server lives as long as this process and uses 12 MB of memory. If no server is possible (a statically
-linked compiler, a script, no cache directory for the shared object), `run` returns None, and the caller
+linked compiler, a script, no cache directory for the shared object), `run_compiler` returns None, and the caller
 starts the compiler as usual.
 """
 
@@ -34,17 +34,17 @@ _servers: dict[
 _asked: dict[str, int] = {}  # program -> number of runs, while there is no shared object
 
 
-def _forget_lock():
+def _replace_lock_after_fork():
     """Replaces the lock in a forked child: the thread that held the lock does not exist in the child. The
     parent's compiler servers also serve the forked child."""
     global _lock
     _lock = allocate_lock()
 
 
-os.register_at_fork(after_in_child=_forget_lock)
+os.register_at_fork(after_in_child=_replace_lock_after_fork)
 
 
-def run(command, stdin, folder, environment, plainly):
+def run_compiler(command, stdin, folder, environment, plainly):
     """Runs a compiler in a folder. Returns a CompletedProcess, or None if the caller must start the compiler
     itself.
 
@@ -54,7 +54,7 @@ def run(command, stdin, folder, environment, plainly):
         server = _server_for(command[0], environment, plainly)
     except OSError:
         return None
-    result = server and server.run(command, stdin, folder, environment)
+    result = server and server.run_compiler(command, stdin, folder, environment)
     # The server was killed by a signal: the compiler's files may have been changed or truncated.
     return None if result and result.returncode < 0 else result
 
@@ -65,7 +65,7 @@ def _server_for(program, environment, plainly):
     key = program, status.st_size, status.st_mtime_ns
     with _lock:
         if key not in _servers:
-            shared_object = _shared_object(program, plainly)
+            shared_object = _preloaded_object(program, plainly)
             if shared_object is None:
                 if _asked.get(program, 0) > _PATIENCE:
                     _servers[key] = None
@@ -74,9 +74,9 @@ def _server_for(program, environment, plainly):
         return _servers[key]
 
 
-def _shared_object(program, plainly):
+def _preloaded_object(program, plainly):
     """Returns the path of the shared object to preload, built once with the compiler itself and cached."""
-    root = cache.directory()
+    root = cache.usable_directory()
     if root is None or set(root) & set(
         " :"
     ):  # a space or colon would end the file name in LD_PRELOAD
@@ -103,7 +103,7 @@ def _shared_object(program, plainly):
 
 
 def _start_server(program, shared_object, environment):
-    """Returns a Server; None if the compiler is a script, whose process is the script's interpreter."""
+    """Returns a Server, or None if the compiler is a script, whose process is the script's interpreter."""
     with open(program, "rb") as file:
         if file.read(4) != b"\x7fELF":
             return None
@@ -155,8 +155,8 @@ class Server:
         self.requests.settimeout(None)
         return ready
 
-    def run(self, command, stdin, folder, environment):
-        """Returns what subprocess.run returns; None if the server did not answer."""
+    def run_compiler(self, command, stdin, folder, environment):
+        """Returns what subprocess.run returns, or None if the server did not answer."""
         variables = (f"{name}={value}" for name, value in environment.items())
         words = [str(len(command)), folder, *command, *variables]
         message = b"".join(os.fsencode(word) + b"\0" for word in words)
@@ -167,7 +167,7 @@ class Server:
             given.seek(0)
             files = [file.fileno() for file in (given, output, errors)]
             status = self._run_status(message, files)
-            if _has_stopped(files[2]):
+            if _has_last_message(files[2]):
                 # Exit status 1: the compiler reported errors, even if the process was then killed
                 status = 1 << 8
             if status is None:
@@ -176,7 +176,7 @@ class Server:
             return subprocess.CompletedProcess(command, os.waitstatus_to_exitcode(status), *outputs)
 
     def _run_status(self, words, files):
-        """Returns the exit status of a compiler run; None without an answer, or if the run was ended.
+        """Returns the exit status of a compiler run, or None without an answer, or if the run was ended.
 
         The server ends a run when this process closes its end of `answer`. To interrupt a run, this process
         therefore only closes `answer`.
@@ -185,7 +185,7 @@ class Server:
         with answer:
             try:
                 with theirs:
-                    self._send(words, [*files, theirs.fileno()])
+                    self._send_request(words, [*files, theirs.fileno()])
                 return _receive_number(answer, files[2])
             except OSError:
                 return None  # the server has ended
@@ -196,7 +196,7 @@ class Server:
                 _receive_number(answer)  # the server no longer exists
                 raise
 
-    def _send(self, words, files):
+    def _send_request(self, words, files):
         # socket.send_fds has no parameter for MSG_NOSIGNAL, which prevents a SIGPIPE.
         rights = socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", files)
         self.requests.sendmsg([words], [rights], socket.MSG_NOSIGNAL)
@@ -213,7 +213,7 @@ def _read_all(file):
     return os.pread(file, os.fstat(file).st_size, 0)
 
 
-def _has_stopped(errors):
+def _has_last_message(errors):
     """Returns whether clang has written its last message, or None if the other end of the pipe is closed."""
     return STOPPED in _read_all(errors)
 
@@ -227,7 +227,7 @@ def _receive_number(answer, errors=None):
             data = answer.recv(_NUMBER.size)
             break
         except TimeoutError:
-            if errors is not None and _has_stopped(errors):
+            if errors is not None and _has_last_message(errors):
                 answer.shutdown(socket.SHUT_WR)
                 errors = None
     return _NUMBER.unpack(data)[0] if len(data) == _NUMBER.size else None

@@ -97,7 +97,7 @@ def _private_headers():
     }
 
 
-def user_directories(options) -> list:
+def user_include_directories(options) -> list:
     """Returns the include directories among compiler options."""
     found, following = [], False
     for option in options:
@@ -165,10 +165,10 @@ def _without_comments(text):
     for trigraph, sign in _TRIGRAPHS.items():
         text = text.replace(trigraph, sign)
     text = _SPLICE.sub("", text)
-    return _COMMENT_OR_NOT.sub(_without_comment, text)
+    return _COMMENT_OR_NOT.sub(_replace_comment, text)
 
 
-def _without_comment(match):
+def _replace_comment(match):
     if match[0].startswith("/"):
         return " "
     return match[0] if match[1] is None else '""'
@@ -200,10 +200,10 @@ class SearchFolders:
     def __init__(self, source, toolkit_directories):
         self.memory = frozenset(name for name, _ in source.headers)
         self._beside = os.path.dirname(source.name)
-        self._users = [*user_directories(source.options), *config.INCLUDE_PATH]
+        self._users = [*user_include_directories(source.options), *config.INCLUDE_PATH]
         self._toolkit = toolkit_directories
 
-    def is_of_toolkit(self, name, quoted) -> bool:
+    def is_toolkit_header(self, name, quoted) -> bool:
         """Returns whether an #include of this name refers to a header of the toolkit."""
         before = [self._beside, *self._users] if quoted else self._users
         if find_header(name, [folder for folder in before if folder not in self._toolkit]):
@@ -212,26 +212,26 @@ class SearchFolders:
 
 
 class Closure:
-    """The transitive includes of a source. `parts` is part of the cache key. None: they cannot be
+    """The transitive includes of a source. `included_files` is part of the cache key. None: they cannot be
     determined."""
 
     def __init__(self, source, toolkit_directories, forced=()):
         self._parts = []
         self._is_complete = True
         self._memory = dict(source.headers)
-        self._directories = [*user_directories(source.options), *config.INCLUDE_PATH]
+        self._directories = [*user_include_directories(source.options), *config.INCLUDE_PATH]
         self._toolkit = toolkit_directories  # function that returns the directories; called at the first search on disk
         self._seen = set()
         before = "".join(f'#include "{name}"\n' for name in forced)
-        self._scan(before + source.text, os.path.dirname(source.name))
+        self._scan_includes(before + source.text, os.path.dirname(source.name))
         for text in self._memory.values():
-            self._scan(text, None)
+            self._scan_includes(text, None)
 
     @property
-    def parts(self):
+    def included_files(self):
         return self._parts if self._is_complete else None
 
-    def _scan(self, text, directory):
+    def _scan_includes(self, text, directory):
         for name, quoted in included_names(text):
             near = directory if quoted else None
             if not name:
@@ -245,7 +245,7 @@ class Closure:
                 self._follow_include(name, near)
 
     def _follow_include(self, name, directory):
-        path = self._find(name, directory)
+        path = self._find_included_header(name, directory)
         if path is None:
             self._parts.append((name, "missing"))
             return
@@ -261,7 +261,7 @@ class Closure:
             return
         raw = files.read_bytes(path)
         self._parts.append((name, raw))
-        self._scan(raw.decode("utf-8", "replace"), folder)
+        self._scan_includes(raw.decode("utf-8", "replace"), folder)
 
     def _is_user_header(self, name, directory):
         """Returns whether the user has a file with the name of a standard header."""
@@ -274,7 +274,7 @@ class Closure:
             self._toolkit = self._toolkit()
         return tuple(folder + "/" for folder in self._toolkit)
 
-    def _find(self, name, directory):
+    def _find_included_header(self, name, directory):
         near = [] if directory is None else [directory]
         return find_header(name, [*near, *self._directories]) or find_header(
             name, self._toolkit_prefixes
@@ -313,11 +313,11 @@ def include_closure(source, toolkit_directories):
             return []
         if all(name.startswith("numbalite") and _is_numbalite_header(name) for name, _ in found):
             return []  # the usual case
-    return Closure(source, toolkit_directories, forced).parts
+    return Closure(source, toolkit_directories, forced).included_files
 
 
 def included_texts(source) -> list:
     """Returns the texts of the user's headers that `source` includes."""
-    parts = Closure(source, toolkit.include_directories).parts or ()
+    parts = Closure(source, toolkit.include_directories).included_files or ()
     read = [part[1] for part in parts if isinstance(part[1], bytes)]
     return [*dict(source.headers).values(), *(raw.decode("utf-8", "replace") for raw in read)]

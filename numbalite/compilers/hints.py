@@ -12,8 +12,8 @@ from numbalite.compilers.pythonisms import (
     OTHER_WORDS,
     WORDS,
     explain_missing_name,
-    pythonisms,
-    without_type,
+    is_assigned_without_type,
+    python_hints,
 )
 from numbalite.cxx.capture import ascii_name
 from numbalite.cxx.linemap import Text
@@ -239,7 +239,7 @@ def add_hints(
             )
         elif explain_missing_name(name, in_program):
             hints.append(explain_missing_name(name, in_program))
-        elif text is not None and without_type(name, text):
+        elif text is not None and is_assigned_without_type(name, text):
             hints.append(f"declare {name} with a type: auto {name} = ..., int {name} = ...")
     if parameters and any(words in log for words in _TOO_MANY_INDICES):
         listed = ", ".join(f"{name} is {t}" for name, t in parameters)
@@ -252,18 +252,20 @@ def add_hints(
     hints += [hint for words, hint in _HINTS if re.search(words, log)]
     if text is not None:
         if _WRITES_CONST.search(log):
-            hints += _hint_about_const(parameters, wrong)
+            hints += _read_only_array_hints(parameters, wrong)
         for piece in (text, *others):
             wrong = _reported_lines(message, piece)
             if piece is text or wrong:
                 hints += _hint_at_lines(log, wrong)
-                hints += pythonisms(piece, message)
+                hints += python_hints(piece, message)
         if _INDICES_ARE_SHOWN in message:
             hints = [hint for hint in hints if "] does not exist in C++" not in hint]
         hints = list(dict.fromkeys(hints))
         lines = _reported_lines(message, text, with_texts=True)
         hints = record_hints(parameters, lines, log) + hints
-    array = _first_array(_reported_lines(message, text) if text is not None else "", parameters)
+    array = _first_array_name(
+        _reported_lines(message, text) if text is not None else "", parameters
+    )
     hints = [hint.replace("{a}", array) for hint in hints]
     message = _RECORD.sub(lambda found: RECORD_NAMES.get(found[0], found[0]), message)
     for letter in sorted(set(text.value) if text else ()):
@@ -274,7 +276,7 @@ def add_hints(
     return CompileError(message, log=problem.log, source=problem.source)
 
 
-def _first_array(wrong, parameters):
+def _first_array_name(wrong, parameters):
     """Returns the name of the first array on the lines with errors, or "a" if they use no array."""
     names = [name for name, _ in parameters]
     found = re.search(rf"\b(?:{'|'.join(map(re.escape, names))})\b", wrong) if names else None
@@ -367,7 +369,7 @@ def _host_code_hints(log, text, wrong):
             yield f"<{name}> is of the host's library; kernels have <cuda/std/...>, <cmath>, <cstdint> and their like"
 
 
-def _hint_about_const(parameters, wrong):
+def _read_only_array_hints(parameters, wrong):
     for name, t in dict.fromkeys(parameters):
         if t.readonly and re.search(_WRITTEN.replace("{}", name), wrong):
             yield (

@@ -301,7 +301,7 @@ def vector_math_level() -> int:
 
 
 def _glibc_version():
-    """Returns the version of glibc, such as (2, 36); () for another C library."""
+    """Returns the version of glibc, such as (2, 36), or () for another C library."""
     try:
         name, _, text = os.confstr("CS_GNU_LIBC_VERSION").partition(" ")
         return tuple(map(int, text.split(".")[:2])) if name == "glibc" else ()

@@ -31,7 +31,7 @@ from numbalite.compilers import (
     process,
     slipwarnings,
 )
-from numbalite.compilers.hostheaders import Headers, escape_file_name
+from numbalite.compilers.hostheaders import CopiedHeaders, escape_file_name
 from numbalite.compilers.image import Image, wrap_shared_object
 from numbalite.compilers.sim import coverage, debugger, irpatch, staticshared, translation
 from numbalite.cxx import scanner
@@ -82,7 +82,7 @@ _NOBODYS = (
 )
 
 
-class Identity(NamedTuple):
+class CompilerVersion(NamedTuple):
     """The result of a compiler's --version. family: "clang" or "gcc"; title: the line with its name."""
 
     family: str
@@ -90,10 +90,10 @@ class Identity(NamedTuple):
     title: str
 
 
-_identities: dict[tuple, Identity] = {}  # command -> Identity
+_identities: dict[tuple, CompilerVersion] = {}  # command -> CompilerVersion
 
 
-def identify_compiler(compiler) -> Identity:
+def identify_compiler(compiler) -> CompilerVersion:
     """Runs the compiler's --version, once per process. Raises CudaSupportError if the host compiler is not
     supported."""
     identity = _identities.get(compiler.command)
@@ -128,10 +128,10 @@ def _compiler_version(compiler, text):
         raise CudaSupportError(
             f"{title} is too old: g++ 9, clang++ 10, or newer are needed: {host.INSTALL}"
         )
-    return Identity(family, version, title)
+    return CompilerVersion(family, version, title)
 
 
-def _family(compiler):
+def _compiler_family(compiler):
     """Returns "clang" or "gcc", by the compiler's file name if possible: running the compiler takes as long
     as a compilation."""
     if compiler.is_zig:
@@ -146,7 +146,7 @@ def _family(compiler):
     )
 
 
-def _environment(command):
+def _compiler_environment(command):
     """Returns the compiler's environment variables: English messages, no preloaded sanitizer of this process, and a
     cache folder that zig can write to."""
     environment = {**os.environ, "LC_ALL": "C"}
@@ -185,7 +185,9 @@ def _run_in_folder(command, stdin=b"", folder=os.sep):
     """Runs a compiler, by the fork server if possible. The compiler runs in `folder`, because the current
     directory of the process may have been deleted."""
     if "clang" in os.path.basename(os.path.realpath(command[0])):
-        result = forkserver.run(command, stdin, folder, _environment(command), _run_program)
+        result = forkserver.run_compiler(
+            command, stdin, folder, _compiler_environment(command), _run_program
+        )
         if result is not None:
             return result
     return _run_program(command, stdin, folder)
@@ -194,7 +196,7 @@ def _run_in_folder(command, stdin=b"", folder=os.sep):
 def _run_program(command, stdin=b"", folder=os.sep):
     """Runs a program to its end. An interrupt ends the program and its child processes."""
     try:
-        return process.run_program(command, stdin, folder, _environment(command))
+        return process.run_program(command, stdin, folder, _compiler_environment(command))
     except OSError as problem:
         raise CudaSupportError(f"{command[0]} cannot be run: {problem}") from problem
 
@@ -220,7 +222,7 @@ def compile(source, kind="sim", *checks) -> Image:
     checks: the names in config.CHECKS for which an image of the simulator is instrumented.
     """
     compiler = host.find_compiler()
-    family = _family(compiler)
+    family = _compiler_family(compiler)
     covers, checks = host.split_coverage(checks)
     if covers and family == "gcc":
         raise CudaSupportError(
@@ -245,10 +247,14 @@ def compile(source, kind="sim", *checks) -> Image:
     with folders.WorkingFolder() as folder:
         own = os.path.join(folder, "include")
         marks = family == "gcc" and "divide" not in checks
-        included = Headers(source, options.before, users, near, own, bool(checks), kind, marks)
-        text = included.translated(text)
-        whole = hostunit.translation_unit(source, included.with_copies(text), kind, checks, covers)
-        whole = included.with_copies(options.before) + whole
+        included = CopiedHeaders(
+            source, options.before, users, near, own, bool(checks), kind, marks
+        )
+        text = included.translate_source_text(text)
+        whole = hostunit.translation_unit(
+            source, included.include_copies(text), kind, checks, covers
+        )
+        whole = included.include_copies(options.before) + whole
         cuda_src = headers.cuda_src()
         last = ["-I", cuda_src, "-I", f"{cuda_src}/sim/include"]
         if _MAY_BE_ENDLESS.search(source.text):
@@ -260,16 +266,16 @@ def compile(source, kind="sim", *checks) -> Image:
         def build_image(real, behind=()):
             between = [word for path in real for word in ("-I", path)]
             end = [word for path in behind for word in ("-I", path)]
-            search = [*included.search(), *between, *last, *end]
-            build = _Build(source, compiler, family, flags, search, output, kind, checks)
-            build.marked, build.covers = included.marked, covers
+            search = [*included.search_options(), *between, *last, *end]
+            build = _Compilation(source, compiler, family, flags, search, output, kind, checks)
+            build.marked, build.covers = included.has_division_marks, covers
             build.header = "prelude.h" if options.before else "head.h"
             if (
                 kind == "sim"
                 and family == "clang"
                 and not (options.before or real or source.headers)
             ):
-                build.macros = hostprelude.first_headers(source.text)
+                build.macros = hostprelude.header_macros(source.text)
             return build.run(f'#include "sim/cccl.h"\n{whole}' if real else whole), build.unit
 
         real = cccl.search_folders(included.texts) if kind == "sim" else []
@@ -279,7 +285,7 @@ def compile(source, kind="sim", *checks) -> Image:
             if kind != "sim":
                 raise
             front, behind = _additional_include_folders(problem.log, included.texts, real)
-            if cccl.forget_damaged():
+            if cccl.forget_damaged_headers():
                 front = cccl.search_folders(included.texts)
             elif len(front) == len(real):
                 raise
@@ -292,7 +298,7 @@ def compile(source, kind="sim", *checks) -> Image:
 
 
 def _without_outlined_atomics(compiler, family):
-    """Returns a list with the flag that disables out-of-line atomics on 64-bit Arm; [] for other processors and for
+    """Returns a list with the flag that disables out-of-line atomics on 64-bit Arm, or [] for other processors and for
     compilers without the flag.
 
     Without the flag, compilers call atomics in libgcc, which queries the processor's features from the C
@@ -321,8 +327,8 @@ def _create_image(source, kind, data, log, unit):
     told = {int(match[1]): match[0].decode() for match in _DESCRIPTION.finditer(data)}
     symbols = names  # the runtime reads the description table in the image
     if kind == "sim":
-        _check_shared(data, source, unit)
-        _check_constant(data, source)
+        _check_shared_size(data, source, unit)
+        _check_constant_size(data, source)
         data = wrap_shared_object(data)
         symbols = [f"nl_sim_kernel_{i}" for i in range(len(source.kernels))]
         symbols += [f"nl_sim_variable_{i}" for i in range(len(source.variables))]
@@ -340,11 +346,11 @@ def _create_image(source, kind, data, log, unit):
 def _text_flags(source, folder):
     """Returns a list with the flag that maps the build folder to the folder where debuggers find generated source
     texts."""
-    texts = debugger.keep_texts(source.text)
+    texts = debugger.write_texts(source.text)
     return [f"-fdebug-prefix-map={folder}={texts}"] if texts else []
 
 
-def _check_shared(data, source, unit):
+def _check_shared_size(data, source, unit):
     """Raises CompileError if a kernel and its callees have more than 48 KiB of static __shared__ variables,
     the limit of a GPU.
 
@@ -352,13 +358,13 @@ def _check_shared(data, source, unit):
     """
     sizes = {
         symbol: size
-        for symbol, size in elf.thread_locals(data)
+        for symbol, size in elf.thread_local_variables(data)
         if not symbol.startswith("_ZN13numbalite_sim")
     }
     if unit is None:
         functions = {}
         for symbol, size in sizes.items():
-            place, _, name = _split_local(symbol)
+            place, _, name = _split_local_name(symbol)
             functions.setdefault(place or symbol, []).append((name, size))
         kernels = functions.values()
     elif sum(sizes.values()) <= _SHARED_LIMIT and "shared_variable" not in unit:
@@ -368,7 +374,7 @@ def _check_shared(data, source, unit):
         kernels = [
             [
                 (
-                    v.name or _split_local(v.symbol)[2],
+                    v.name or _split_local_name(v.symbol)[2],
                     sizes.get(v.symbol, 0) if v.size is None else v.size,
                 )
                 for v in variables
@@ -379,10 +385,10 @@ def _check_shared(data, source, unit):
     how = "cuda.shared.array(0, dtype)" if source.is_python else "extern __shared__ memory"
     for variables in kernels:
         larger = f"{how}, sized by the launch, can be larger"
-        _check_size("shared", variables, _SHARED_LIMIT, larger, source)
+        _check_variables_size("shared", variables, _SHARED_LIMIT, larger, source)
 
 
-def _check_constant(data, source):
+def _check_constant_size(data, source):
     """Raises CompileError for more than 64 KiB of __constant__ variables, the limit of a GPU."""
     texts = (source.text, *dict(source.headers).values())
     found = [v for text in texts if "__constant__" in text for v in scanner.scan_source(text)[1]]
@@ -395,12 +401,12 @@ def _check_constant(data, source):
         name = _demangle(symbol).replace("(anonymous namespace)::", "").partition("<")[0]
         if name in names:
             variables[name] = size + variables.get(name, 0)
-    _check_size(
+    _check_variables_size(
         "constant", variables.items(), _CONSTANT_LIMIT, "__device__ memory can be larger", source
     )
 
 
-def _check_size(kind, variables, limit, larger, source):
+def _check_variables_size(kind, variables, limit, larger, source):
     total = sum(size for _, size in variables)
     if total <= limit:
         return
@@ -414,7 +420,7 @@ def _check_size(kind, variables, limit, larger, source):
     )
 
 
-def _split_local(name):
+def _split_local_name(name):
     """Splits the mangled name of a function's variable, such as "_ZZ4kernPfE1a", into ("_ZZ4kernPf", "E1",
     "a"); returns ("", "", name) for other names."""
     found = re.fullmatch(r"(_ZZ.*)(E\d+)(\w+?)(?:_\d*_?)?", name)
@@ -441,7 +447,7 @@ def _is_system_file(file):
     return "/include/c++/" in file or "/libcxx/include/" in file or "/lib/clang/" in file
 
 
-class _Build:
+class _Compilation:
     """The steps and the state of one compilation."""
 
     def __init__(self, source, compiler, family, flags, search, output, kind, checks=()):
@@ -452,7 +458,7 @@ class _Build:
         self.marked = False  # whether the source contains marks at divisions
         self.covers = None  # a name of host.COVERAGE
         self.header = "prelude.h"  # the precompiled parts
-        self.macros = ()  # the numbalite headers with which the source begins (hostprelude.first_headers)
+        self.macros = ()  # the numbalite headers with which the source begins (hostprelude.header_macros)
         # Flags for delayed template parsing: NVRTC parses template bodies only when they are instantiated.
         # clang++ cannot use precompiled headers with these flags, so they are tried second.
         self.delayed = []
@@ -475,7 +481,7 @@ class _Build:
             as_text = hostprelude.text_arguments(self.kind)
             # The precompiled prelude was damaged or removed meanwhile, or the compiler rejects it.
             build = self.compiler, self.family, self.flags
-            damaged = prelude != as_text and hostprelude.forget_damaged(*build, *of)
+            damaged = prelude != as_text and hostprelude.discard_damaged_header(*build, *of)
             if damaged or (prelude != as_text and _UNFIT.search(problem.log)):
                 if not damaged:
                     hostprelude.discard_header(self.compiler, self.flags, *of)
@@ -490,35 +496,35 @@ class _Build:
         return self.log
 
     def _compile_objects(self, text, prelude):
-        objects = [self._compile(text, prelude, self.output[: -len(".so")])]
+        objects = [self._compile_unit(text, prelude, self.output[: -len(".so")])]
         if self.checks:
             objects.append(f"{self.output}.hooks.o")
-            hooks = hostprelude.hooks_object(self.compiler, self.flags, self._compile_hooks)
+            hooks = hostprelude.hooks_object_file(self.compiler, self.flags, self._compile_hooks)
             with open(objects[1], "wb") as file:
                 file.write(hooks)
         if self.family == "gcc":
-            self._refuse_what_is_warned_of()
-        self._link(objects)
+            self._turn_warnings_into_errors()
+        self._link_objects(objects)
         if self.compiler.is_zig:
-            self._check_names()
+            self._check_undefined_names()
 
     def _compile_hooks(self):
         """Compiles the functions that instrumented code calls; their object file is equal for all kernels."""
         header, output = f"{headers.cuda_src()}/sim/hooks.h", f"{self.output}.hooks.o"
-        self._run_step([*self._command(), "-x", "c++", "-c", header, "-o", output])
+        self._run_step([*self._compile_command(), "-x", "c++", "-c", header, "-o", output])
         with open(output, "rb") as file:
             return file.read()
 
-    def _command(self):
+    def _compile_command(self):
         command = [*self.compiler.command, *self.flags, "-fdiagnostics-color=never"]
         if self.compiler.is_zig:  # without optimization, zig enables UBSan
             command.append("-fno-sanitize=undefined")
         return command
 
-    def _compile(self, text, prelude, path):
+    def _compile_unit(self, text, prelude, path):
         """Compiles a unit to an object file next to `path`. Returns its path."""
         gcc = self.family == "gcc"
-        common = self._command()
+        common = self._compile_command()
         limit = "-fmax-errors=20" if gcc else "-ferror-limit=20"
         front = [*common, limit, *self.delayed, *prelude, *self.search, "-x", "c++", "-"]
         object_file = path + ".o"
@@ -538,7 +544,11 @@ class _Build:
                 excluded = _is_numbalite_file if only_users else _is_simulator_file
                 ir = coverage.insert_flags(ir, lambda file: not excluded(file))
             ir = irpatch.rewrite_ir(
-                ir, self.kind == "sim", self._vector_level(), self.checks, self.source.is_python
+                ir,
+                self.kind == "sim",
+                self._vectorized_function_level(),
+                self.checks,
+                self.source.is_python,
             )
         with open(path + ".ll", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(ir)
@@ -547,26 +557,28 @@ class _Build:
         self._run_step([*common, "-c", path + ".ll", "-o", object_file])
         return object_file
 
-    def _link(self, objects):
+    def _link_objects(self, objects):
         command = self.compiler.command
         if self.compiler.is_zig:
             # Without -nostdlib, zig would build a C library to link with.
-            # _check_names checks the few names of the C library that images use.
+            # _check_undefined_names checks the few names of the C library that images use.
             self._run_step([*command, "-shared", "-nostdlib", *objects, "-o", self.output])
             return
         gcc = ["-nodefaultlibs", "-lm", "-lc", "-lgcc"]
         flags = [*_LINK, *(gcc if self.family == "gcc" else ["-nostdlib++", "-lm"])]
-        self._finish(hostlink.link_image(command, flags, objects, self.output, self._run_in_folder))
+        self._check_step_result(
+            hostlink.link_image(command, flags, objects, self.output, self._run_in_folder)
+        )
 
-    def _vector_level(self):
-        """Returns how many groups of vectorized libm functions (host.vector_math) the code can call, from 0 to 2; 0 with
+    def _vectorized_function_level(self):
+        """Returns how many groups of vectorized libm functions (host.vector_math) the code can call, from 0 to 2, or 0 with
         zig, which does not link with their library."""
         return host.vector_math_level() if self.kind == "host" and not self.compiler.is_zig else 0
 
     def _run_in_folder(self, command, stdin=b""):
         return _run_in_folder(command, stdin, os.path.dirname(self.output))
 
-    def _refuse_what_is_warned_of(self):
+    def _turn_warnings_into_errors(self):
         """Converts warnings of g++ about C++ extensions to errors; clang++ has flags for this purpose
         (host.py)."""
         errors = (
@@ -578,16 +590,16 @@ class _Build:
             raise self._compile_error(errors)
 
     def _run_step(self, command, stdin=b""):
-        return self._finish(self._run_in_folder(command, stdin))
+        return self._check_step_result(self._run_in_folder(command, stdin))
 
-    def _finish(self, result):
+    def _check_step_result(self, result):
         log = result.stderr.decode("utf-8", "replace")
         self.log += log
         if result.returncode:
             raise self._compile_error(log)
         return result.stdout
 
-    def _check_names(self):
+    def _check_undefined_names(self):
         """Raises the linker's error for names that neither the image nor the C library defines."""
         import ctypes
 
@@ -628,7 +640,7 @@ def _log_reader(source, read="", marked=False):
     names = [*source.kernels, *source.variables]
     meanings = {f"{hostunit.END}/{i}": f'in the name "{name}"' for i, name in enumerate(names)}
     text = f'#line 1 "{escape_file_name(source.name)}"\n{source.text}'
-    return hostlog.Reader(text, read, _is_numbalite_file, meanings, marked)
+    return hostlog.LogReader(text, read, _is_numbalite_file, meanings, marked)
 
 
 def _unclosed_bracket_error(source):

@@ -30,7 +30,7 @@ class _Header:
         self.name = ""  # of the copy
 
 
-class Headers:
+class CopiedHeaders:
     """The user's headers that a source includes, copied to a folder.
 
     before: the text that is compiled before the source; users: the user's include directories, near: the folder
@@ -50,24 +50,26 @@ class Headers:
         self.texts = [source.text, *self._memory.values(), *own]  # the texts of all user headers
         self._spared = divisions.unmarked_macros(self.texts) if marks else None
         for header in self._known.values():
-            header.is_copied = self._translated(header.text) != header.text
+            header.is_copied = self._translate_header(header.text) != header.text
         self._copy_includers()
         copied = [header for header in self._known.values() if header.is_copied]
         for i, header in enumerate(copied):
             header.name = f"{_COPIES}/{i}/{os.path.basename(header.path)}"
         for name, text in self._memory.items():
-            self._write(name, self.with_copies(self._translated(text)))
+            self._write_header(name, self.include_copies(self._translate_header(text)))
         for header in copied:
-            text = self.with_copies(self._translated(header.text), os.path.dirname(header.path))
-            self._write(header.name, f'#line 1 "{escape_file_name(header.path)}"\n{text}')
+            text = self.include_copies(
+                self._translate_header(header.text), os.path.dirname(header.path)
+            )
+            self._write_header(header.name, f'#line 1 "{escape_file_name(header.path)}"\n{text}')
 
-    def search(self) -> list:
+    def search_options(self) -> list:
         """Returns the compiler options that set the search path of the user's headers, in NVRTC's order."""
         own = ["-I", self._folder] if self._memory or self._known else []
         own += ["-iquote", self._folder, "-iquote", self._near]
         return [*own, *(word for path in self._users for word in ("-I", path))]
 
-    def with_copies(self, text: str, directory: str | None = None) -> str:
+    def include_copies(self, text: str, directory: str | None = None) -> str:
         """Returns a text whose #include lines refer to the copied headers; `directory` is the original folder
         of a header."""
         if not self._known:
@@ -81,18 +83,20 @@ class Headers:
         return "".join([*out, text[at:]])
 
     @property
-    def marked(self) -> bool:
+    def has_division_marks(self) -> bool:
         """Returns whether a text contains marks at divisions."""
         return self._spared is not None
 
-    def translated(self, text: str) -> str:
+    def translate_source_text(self, text: str) -> str:
         """Returns a text of the source, translated for the host compiler."""
         return translation.translate_source(text, self._checked, self._kind, self._spared)
 
-    def _translated(self, text):
+    def _translate_header(self, text):
         """Returns the text of a header, translated like the source. A function that cannot be translated is
         an error only if it is called."""
-        return self.translated(text).replace("NUMBALITE_SIM_ASM(", "NUMBALITE_SIM_ASM_USED(")
+        return self.translate_source_text(text).replace(
+            "NUMBALITE_SIM_ASM(", "NUMBALITE_SIM_ASM_USED("
+        )
 
     def _rewrite_directive(self, text, directory):
         if "__has_include" in text:
@@ -100,7 +104,7 @@ class Headers:
         if scanner.directive_word(text) not in ("include", "import"):
             return text
         for name, is_quoted in headers.included_names(text):
-            header = self._find(name, is_quoted, directory)
+            header = self._find_copied_header(name, is_quoted, directory)
             if header is None:
                 continue
             if header.is_copied:
@@ -110,7 +114,7 @@ class Headers:
         return text
 
     def _copied_include(self, match, directory):
-        header = self._find(match[2], True, directory) if directory else None
+        header = self._find_copied_header(match[2], True, directory) if directory else None
         return f'{match[1]}"{header.path}"' if header else match[0]
 
     def _read_included_headers(self, text, directory):
@@ -143,12 +147,12 @@ class Headers:
             for header in todo:
                 header.is_copied = True
 
-    def _find(self, name, is_quoted, directory):
+    def _find_copied_header(self, name, is_quoted, directory):
         path = self._header_path(name, is_quoted, directory)
         return path and self._known.get(os.path.realpath(path))
 
     def _header_path(self, name, is_quoted, directory):
-        """Returns the path of the user's file on disk to which an #include refers; None if the header is in
+        """Returns the path of the user's file on disk to which an #include refers, or None if the header is in
         memory or not the user's."""
         near = [directory] if is_quoted and directory is not None else []
         path = headers.find_header(name, near) if name else None
@@ -158,7 +162,7 @@ class Headers:
             )
         return path
 
-    def _write(self, name, text):
+    def _write_header(self, name, text):
         path = os.path.join(self._folder, name)
         if os.path.relpath(path, self._folder).startswith(".."):
             raise ValueError(f"headers: the name {name!r} is outside of the folder of headers")

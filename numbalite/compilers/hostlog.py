@@ -92,7 +92,7 @@ def parse_messages(log: str) -> list[Message]:
 
 
 def warnings_as_errors(log: str, words, ours) -> str:
-    """Returns the warnings about the user's text that contain these words, as errors; "" if there
+    """Returns the warnings about the user's text that contain these words, as errors, or "" if there
     are none."""
     found = []
     for message in parse_messages(log):
@@ -102,7 +102,7 @@ def warnings_as_errors(log: str, words, ours) -> str:
     return "\n".join(found)
 
 
-class Reader:
+class LogReader:
     """Translates a log. `source` is the user's source, with a #line at its beginning. `read` is the text that
     the compiler read, with the same positions. `ours(file)` returns whether a file belongs to numbalite.
 
@@ -118,9 +118,9 @@ class Reader:
         self._source_lines = None
 
     def errors(self, log: str) -> str:
-        """Returns the errors in a compiler's log; "" if there are none."""
+        """Returns the errors in a compiler's log, or "" if there are none."""
         log = _USED.sub(r"\g<file>:\g<line>:1: error: \g<text>", log)
-        errors = [m for m in parse_messages(log) if m.kind == "error" and not _is_candidate(m)]
+        errors = [m for m in parse_messages(log) if m.kind == "error" and not _is_operator_note(m)]
         if not errors:
             return "\n".join(self._undefined_symbols(log))
         placed = [(m, self._user_location(m)) for m in errors]
@@ -172,30 +172,32 @@ class Reader:
         """Returns the user's line and a line with a caret if g++ did not show them, else []. g++ shows lines
         of the file of that name, which may not exist or may contain other text."""
         place = message.file, message.line
-        lines = [divisions.remove_marks(text) for text in self._lines_read().get(place, ())]
+        lines = [
+            divisions.remove_division_marks(text) for text in self._compiled_lines().get(place, ())
+        ]
         if any(message.shown[0].split() == line.split() for line in lines if message.shown):
             return []
         if len(lines) > 1:  # the lines of a source text in memory
             meant = _QUOTED.findall(message.text)
             lines = [t for t in lines if any(t.startswith(m, message.column - 1) for m in meant)]
-        given = self._lines_given().get(place, ())
+        given = self._user_lines().get(place, ())
         if len(lines) != 1 or lines[0] not in given:  # the line was translated
             return []
         return [lines[0].expandtabs(), " " * (message.column - 1) + "^"]
 
     def _source_line(self, file, line):
-        """Returns the text of a source line, from its position according to #line; "" if the line is
+        """Returns the text of a source line, from its position according to #line, or "" if the line is
         unknown."""
-        return next(iter(self._lines_given().get((file, line), ())), "")
+        return next(iter(self._user_lines().get((file, line), ())), "")
 
-    def _lines_read(self):
+    def _compiled_lines(self):
         if self._read_lines is None:
-            self._read_lines = _lines_by_place(self.read)
+            self._read_lines = _texts_by_position(self.read)
         return self._read_lines
 
-    def _lines_given(self):
+    def _user_lines(self):
         if self._source_lines is None:
-            self._source_lines = _lines_by_place(self.source)
+            self._source_lines = _texts_by_position(self.source)
         return self._source_lines
 
     def _undefined_symbols(self, log):
@@ -209,7 +211,7 @@ class Reader:
         return texts
 
 
-def _is_candidate(message):
+def _is_operator_note(message):
     """Returns whether the message is only g++'s note that an operator of sim/division.h does not match."""
     return message.file.endswith("sim/division.h") and _OPERANDS.match(message.text)
 
@@ -223,7 +225,7 @@ def texts_by_line(source: str) -> dict:
     return found
 
 
-def _lines_by_place(source):
+def _texts_by_position(source):
     """Returns {(file, line): the texts of the lines with that position}."""
     found: dict[tuple, list] = {}
     for place, text in lines_with_origin(source):

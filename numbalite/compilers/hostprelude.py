@@ -47,9 +47,9 @@ def prelude_path(kind, name="prelude.h") -> str:
     return os.path.join(headers.cuda_src(), kind, name)
 
 
-def first_headers(text) -> tuple:
+def header_macros(text) -> tuple:
     """Returns macro definitions, as options of a compiler, that select the headers with which a source
-    begins; () if there are no further headers, or too many."""
+    begins, or () if there are no further headers, or too many."""
     found, macros, at = [], [], 0
     while line := _FIRST_LINE.match(text, at):
         at = line.end()
@@ -64,7 +64,7 @@ def first_headers(text) -> tuple:
 
 
 def has_common_headers(compiler, family, flags, kind, macros) -> bool:
-    """Returns whether the library head with these macros (first_headers) is precompiled, or so many sources begin
+    """Returns whether the library head with these macros (header_macros) is precompiled, or so many sources begin
     with these headers that `prelude_arguments` must precompile it."""
     key = (kind, LIBRARY_HEAD, compiler.command, *flags, *macros)
     if key in _made:
@@ -81,7 +81,7 @@ def has_common_headers(compiler, family, flags, kind, macros) -> bool:
 
 def prelude_arguments(compiler, family, flags, run, kind, name="prelude.h", *macros) -> list:
     """Returns the arguments that include the precompiled prelude or head. `run(command)` runs a
-    compiler. macros: the definitions with which the header is precompiled (first_headers)."""
+    compiler. macros: the definitions with which the header is precompiled (header_macros)."""
     key = (kind, name, compiler.command, *flags, *macros)
     if key in _made:
         return _made[key] or text_arguments(kind)
@@ -106,7 +106,7 @@ def discard_header(compiler, flags, kind, name="prelude.h", *macros) -> None:
     _made[key] = None
 
 
-def forget_damaged(compiler, family, flags, kind, name="prelude.h", *macros) -> bool:
+def discard_damaged_header(compiler, family, flags, kind, name="prelude.h", *macros) -> bool:
     """Returns whether the folder of a precompiled header is damaged, so that the next call of `prelude_arguments`
     creates it again."""
     key = (kind, name, compiler.command, *flags, *macros)
@@ -117,7 +117,7 @@ def forget_damaged(compiler, family, flags, kind, name="prelude.h", *macros) -> 
     return True
 
 
-def hooks_object(compiler, flags, compile) -> bytes:
+def hooks_object_file(compiler, flags, compile) -> bytes:
     """Returns the object file of the functions that checked images call (cuda_src/sim/hooks.h). `compile()`
     creates this object file once for a compiler and its flags."""
     key = ("hooks", compiler.command, *flags)
@@ -146,15 +146,15 @@ def _cached_hooks(folder, compile):
 
 
 def _cache_folder(key, compiler):
-    """Returns the path of an entry in the cache; None without a cache."""
-    root = cache.directory()
+    """Returns the path of an entry in the cache, or None without a cache."""
+    root = cache.usable_directory()
     if root is None:
         return None
-    digest = cache.hash_values(key, _stamps(compiler.path))
+    digest = cache.hash_values(key, _header_stamps(compiler.path))
     return os.path.join(root, f"{cache.PRELUDE}{digest.hex()}")
 
 
-def _stamps(program):
+def _header_stamps(program):
     """Returns (paths of numbalite's headers, [(size, modification time)] of these and of the compiler's program)."""
     root = headers.cuda_src()
     folders = [root, *(os.path.join(root, part) for part in ("sim", "host", "numbalite"))]
@@ -166,7 +166,7 @@ def _stamps(program):
 
 
 def _precompiled_arguments(family, folder):
-    """Returns the compiler arguments that include the precompiled prelude in a folder; None if the prelude is
+    """Returns the compiler arguments that include the precompiled prelude in a folder, or None if the prelude is
     missing, damaged, or writable for other users."""
     compiled = "prelude.pch" if family == "clang" else "prelude.h.gch"
     found = folders.find_folder(folder, compiled, "prelude.h")

@@ -43,19 +43,19 @@ def translation_unit(
     placed = f'#line 1 "{name}"\n{text}'
     attributes = []
     if checks or _ATTRIBUTES.search(text):
-        attributes = list(_attributes(source.text, source.kernels))
+        attributes = list(_kernel_attributes(source.text, source.kernels))
     lines = [*_unit_head(source, text, kind), placed, f'#line 1 "{END}"']
     if kind == "sim":
         lines += ["NUMBALITE_SIM_PYTHON"] if source.is_python else []
         for i, limits in enumerate(attributes):
             lines += _kernel_limits(source.kernels[i], i, limits)
     else:
-        lines += _host_table(source)
+        lines += _host_table_lines(source)
     for i in range(len(source.kernels)):
         lines += _kernel_entry(source, i, kind, attributes, checks)
     if checks:
         lines.append(
-            f"NUMBALITE_SIM_NAMES({subscripts.string_literal(subscripts.name_table(placed))})"
+            f"NUMBALITE_SIM_NAMES({subscripts.string_literal(subscripts.subscript_name_table(placed))})"
         )
     if covers:
         lines.append('#include "sim/coverage.h"')
@@ -88,7 +88,7 @@ def _kernel_limits(name, i, attributes):
     yield f"constexpr nl_sim_dim nl_sim_cluster_{i} = {dims};"
 
 
-def _host_table(source):
+def _host_table_lines(source):
     yield "NUMBALITE_HOST_TABLE_BEGIN"
     for i, name in enumerate((*source.kernels, *source.variables)):
         yield f'#line 1 "{END}/{i}"'
@@ -121,7 +121,7 @@ def _variable_entry(source, i, kind):
         yield f"NUMBALITE_SIM_DESCRIBE({at}, {description})"
 
 
-class _Attributes(NamedTuple):
+class _KernelAttributes(NamedTuple):
     """The contents of a kernel's declaration:"""
 
     threads: str
@@ -130,7 +130,7 @@ class _Attributes(NamedTuple):
     parameters: tuple
 
 
-def _attributes(text: str, kernels: Sequence[str]) -> Iterator[_Attributes]:
+def _kernel_attributes(text: str, kernels: Sequence[str]) -> Iterator[_KernelAttributes]:
     """Yields the launch bounds and cluster size of each kernel as written in the source. The maximum number
     of threads is "0" if the source does not define it."""
     scanned = scanner.scan_source(text)[0]
@@ -142,4 +142,4 @@ def _attributes(text: str, kernels: Sequence[str]) -> Iterator[_Attributes]:
             (found.threads or "0", found.cluster, found.cluster_head) if found else ("0", "", "")
         )
         found = found or similar.get(scanner.last_name(kernel))
-        yield _Attributes(*limits, found.parameters if found else ())
+        yield _KernelAttributes(*limits, found.parameters if found else ())

@@ -90,12 +90,12 @@ class Image(NamedTuple):
     def from_bytes(cls, raw: bytes) -> Image:
         """Reads an Image from its byte format; raises ValueError if the bytes are not exactly one image."""
         reader = _Reader(raw)
-        catches = bool(reader.number())
-        kind, arch, log, source = (reader.text() for _ in range(4))
-        data = reader.field()
-        ptx, stop = reader.field(), reader.field()
-        lowered, descriptions = reader.table(), reader.table()
-        slips = tuple(reader.slip() for _ in range(reader.number()))
+        catches = bool(reader.read_number())
+        kind, arch, log, source = (reader.read_text() for _ in range(4))
+        data = reader.read_field()
+        ptx, stop = reader.read_field(), reader.read_field()
+        lowered, descriptions = reader.read_table(), reader.read_table()
+        slips = tuple(reader.read_slip() for _ in range(reader.read_number()))
         if data is None or reader.at != len(reader.raw):
             raise ValueError("not an image")
         return cls(kind, data, arch, lowered, descriptions, log, ptx, source, slips, stop, catches)
@@ -118,7 +118,7 @@ class _Reader:
         self.raw = raw
         self.at = 0
 
-    def number(self):
+    def read_number(self):
         end = self.at + 8
         if end > len(self.raw):
             raise ValueError("the image is truncated")
@@ -126,8 +126,8 @@ class _Reader:
         self.at = end
         return value
 
-    def field(self):
-        length = self.number()
+    def read_field(self):
+        length = self.read_number()
         if length == _ABSENT:
             return None
         end = self.at + length
@@ -137,16 +137,16 @@ class _Reader:
         self.at = end
         return value
 
-    def text(self):
-        value = self.field()
+    def read_text(self):
+        value = self.read_field()
         if value is None:
             raise ValueError("not an image")
         return value.decode("utf-8", "surrogatepass")
 
-    def slip(self):
-        line = self.number()
-        file, kind, text, shown = (self.text() for _ in range(4))
+    def read_slip(self):
+        line = self.read_number()
+        file, kind, text, shown = (self.read_text() for _ in range(4))
         return Slip(file, line, kind, text, shown)
 
-    def table(self):
-        return {self.text(): self.text() for _ in range(self.number())}
+    def read_table(self):
+        return {self.read_text(): self.read_text() for _ in range(self.read_number())}

@@ -34,7 +34,7 @@ pickle.dump(answer, sys.stdout.buffer)
 """
 
 
-class Binary(NamedTuple):
+class LinkedBinary(NamedTuple):
     """Compiled code to link with. kind: a value of SUFFIXES; name: the name in messages."""
 
     kind: str
@@ -42,11 +42,11 @@ class Binary(NamedTuple):
     data: bytes
 
 
-def device_runtime() -> Binary:
+def device_runtime() -> LinkedBinary:
     """Returns the device runtime library, which is linked to kernels that launch kernels."""
     path = toolkit.device_runtime()
     with open(path, "rb") as file:
-        return Binary("archive", os.path.basename(path), file.read())
+        return LinkedBinary("archive", os.path.basename(path), file.read())
 
 
 def refuse_linked_code(source) -> None:

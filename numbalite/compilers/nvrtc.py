@@ -139,7 +139,7 @@ def _unit_text(source, describes):
     return f'{first}#line 1 "{quote_label(source.name)}"\n{text}' if first else text
 
 
-def _result_code(result, kind):
+def _loadable_code(result, kind):
     """Returns (kind, bytes) of NVRTC's result; `kind` is a format that the driver can load."""
     if result["ltoir"]:
         return "ltoir", result["ltoir"]
@@ -193,7 +193,7 @@ def compile(source, capability) -> Image:
     wanted = list(dict.fromkeys([*symbols.values(), *texts.values()]))
     arguments = nvrtc_options(source, architecture, directories, version)
 
-    def run(text, more=()):
+    def run_nvrtc(text, more=()):
         made = _core.nvrtc_compile(
             files.encode_text(text), source.name, memory, [*arguments, *more], wanted
         )
@@ -203,20 +203,20 @@ def compile(source, capability) -> Image:
 
     result = None
     if source.is_short and version >= _MINIMAL_SINCE and "#include <" not in text:
-        result = run(text, ["--minimal"])
+        result = run_nvrtc(text, ["--minimal"])
         if result["status"]:  # the source may need the omitted headers
             result = None
     if result is None and version >= precompiled.SINCE:
-        result = precompiled.compile_precompiled(run, source, text, arguments, directories)
+        result = precompiled.compile_precompiled(run_nvrtc, source, text, arguments, directories)
     if result is None or (
-        result["status"] and nvrtclog.is_about_headers(result["log"], directories)
+        result["status"] and nvrtclog.has_header_errors(result["log"], directories)
     ):
-        result = run(text)
+        result = run_nvrtc(text)
     if result["status"]:
         raise _compile_error(source, result, text, directories, version)
     lowered = result["lowered"]
     ptx = result["ptx"]
-    kind, data = _result_code(result, kind)
+    kind, data = _loadable_code(result, kind)
     stop = None
     catches = (
         kind != "ltoir" and not source.linked and not source.launches and asserts.has_assert(ptx)
@@ -264,7 +264,7 @@ def _packages_text(packages):
 def _compile_error(source, result, text, directories, version):
     """Returns the exception for a compilation that failed."""
     log = result["log"]
-    readable = nvrtclog.readable_messages(nvrtclog.parse_messages(log), source, text, directories)
+    readable = nvrtclog.user_messages(nvrtclog.parse_messages(log), source, text, directories)
     for name in dict.fromkeys(nvrtclog.NOT_FOUND.findall(log)):
         packages = toolkit.packages_for(name, version[0])
         if packages:
@@ -274,7 +274,7 @@ def _compile_error(source, result, text, directories, version):
             )
     of_headers = (
         toolkit.headers_version(directories)
-        if nvrtclog.is_about_headers(log, directories)
+        if nvrtclog.has_header_errors(log, directories)
         else None
     )
     if of_headers and of_headers != version:

@@ -63,13 +63,13 @@ def parse_warnings(log: str) -> list[tuple[str, str, str, int, list[str]]]:
     return found
 
 
-def is_about_headers(log: str, directories) -> bool:
+def has_header_errors(log: str, directories) -> bool:
     """Returns whether one of the errors is in a header, not in the user's text."""
     foreign = (*directories, *headers.memory_headers())
     return any(m.startswith(foreign) and "error" in m for m in parse_messages(log))
 
 
-def readable_messages(found, source, text: str, directories=()) -> list[str]:
+def user_messages(found, source, text: str, directories=()) -> list[str]:
     """Returns the messages of a failed compilation for the user. `text`: what NVRTC compiled."""
     named = [source.name, *(re.sub(r"\\(.)", r"\1", one) for one in _DIRECTIVE.findall(text))]
     files = [one for one in dict.fromkeys(named) if one not in headers.memory_headers()]
@@ -148,7 +148,7 @@ def _last_user_line(part, files, foreign):
     """Returns the last (file, line) of a user's file in these lines. Returns None if there is no such
     position."""
     best = None
-    named = _position_in(tuple(files))
+    named = _find_position(tuple(files))
     for row in part.split("\n"):
         match = (named and named.search(row)) or _LINE_OF.search(row) or _POSITION.match(row)
         if match and not match["file"].startswith(foreign):
@@ -158,7 +158,7 @@ def _last_user_line(part, files, foreign):
 
 
 @functools.lru_cache(maxsize=16)
-def _position_in(files):
+def _find_position(files):
     """Returns a position in one of these files. Returns None without files."""
     if not files:
         return None

@@ -52,18 +52,18 @@ class Pack:
         self._raw = raw
         self._images = {key: span for key, *span in _IMAGE.iter_unpack(raw[start:end])}
         self._blocks = list(_SPAN.iter_unpack(raw[end : end + blocks * _SPAN.size]))
-        self._block = functools.lru_cache(2)(self._decompressed)
+        self._block = functools.lru_cache(2)(self._read_block)
 
     def __len__(self) -> int:
         return len(self._images)
 
-    def _decompressed(self, number):
+    def _read_block(self, number):
         import lzma
 
         offset, size = self._blocks[number]
         return lzma.decompress(self._raw[offset : offset + size])
 
-    def get(self, key: bytes) -> Image | None:
+    def find_image(self, key: bytes) -> Image | None:
         """Returns the image of a key, or None. A damaged image counts as missing."""
         import lzma
 
@@ -107,7 +107,7 @@ def load_image(source: Source, target: tuple) -> Image | None:
     if target[0] != "cuda":
         return None
     found = _target_pack(target[1], target[2])
-    return None if found is None else found.get(source_key(source))
+    return None if found is None else found.find_image(source_key(source))
 
 
 def source_key(source: Source) -> bytes:

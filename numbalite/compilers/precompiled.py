@@ -38,10 +38,10 @@ _PATIENCE = 2  # compilations before numbalite's header is precompiled
 _OWN = "#include <numbalite.cuh>\n#include <numbalite/describe.cuh>\n"
 
 _lock = allocate_lock()  # held only briefly
-_kept: dict[str, KeptPreamble] = {}  # key -> KeptPreamble, the most recently used preamble last
+_kept: dict[str, CachedPreamble] = {}  # key -> CachedPreamble, the most recently used preamble last
 
 
-class File:
+class SharedFile:
     """An open file, closed when its last user releases it. `close` is a default argument because modules may
     no longer exist when the file is released."""
 
@@ -54,7 +54,7 @@ class File:
             close(self.number)
 
 
-class KeptPreamble:
+class CachedPreamble:
     """A preamble, and the file that NVRTC created from it, if it exists."""
 
     def __init__(self):
@@ -64,7 +64,7 @@ class KeptPreamble:
         self.asked = 0
 
 
-def _forget_locks():
+def _replace_locks_after_fork():
     """Called in a forked child: a thread that was creating a file does not exist in the child. Complete files
     stay valid."""
     global _lock
@@ -75,7 +75,7 @@ def _forget_locks():
             del _kept[key]
 
 
-os.register_at_fork(after_in_child=_forget_locks)
+os.register_at_fork(after_in_child=_replace_locks_after_fork)
 
 
 def compile_precompiled(run, source, text, arguments, directories):
@@ -86,11 +86,11 @@ def compile_precompiled(run, source, text, arguments, directories):
     directories those of the toolkit. If the result has an error status, the source itself is wrong: the
     source would also fail without precompiled headers.
     """
-    start = heavy_preamble(source, text, directories)
+    start = heavy_include_lines(source, text, directories)
     if not start or _has_option(arguments, _OPTIONS + _FORCED):
         return None
     kept = _find_preamble(
-        cache.hash_values(start, arguments, source.headers, _stamps(start, directories))
+        cache.hash_values(start, arguments, source.headers, _file_stamps(start, directories))
     )
     kept.asked += 1
     if not kept.works or (start == _OWN and kept.asked <= _PATIENCE):
@@ -130,7 +130,7 @@ _LINE = re.compile(r"#[ \t]*(\w+)((?:[^\n\\]|\\.)*)", re.DOTALL)
 _INCLUDED = re.compile(r'[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[ \t]*(?://.*)?$', re.DOTALL)
 
 
-def heavy_preamble(source, text, directories) -> str:
+def heavy_include_lines(source, text, directories) -> str:
     """Returns the #include lines of heavy headers, and of headers between them, at the beginning of a source.
     Without heavy headers, returns the #include of numbalite's header; or "" if the source does not begin with
     an #include."""
@@ -150,13 +150,13 @@ def heavy_preamble(source, text, directories) -> str:
         if not included or not name or name in places.memory:
             break
         if name in headers.memory_headers():
-            weighs = _is_heavy(name)
+            weighs = _is_heavy_header(name)
             # numbalite's headers that include no heavy header may also follow the heavy headers.
             if name.startswith("numbalite") and not weighs:
                 own.append(name)
                 continue
-        elif places.is_of_toolkit(name, bool(included[1])):
-            weighs = _is_heavy(name)
+        elif places.is_toolkit_header(name, bool(included[1])):
+            weighs = _is_heavy_header(name)
         else:
             break  # stop at the user's header, on which the following text may depend
         names.append(name)
@@ -166,14 +166,14 @@ def heavy_preamble(source, text, directories) -> str:
     return _OWN + "".join(f"#include <{name}>\n" for name in dict.fromkeys(names))
 
 
-def _is_heavy(name):
+def _is_heavy_header(name):
     if name.startswith(_HEAVY):
         return True
     text = headers.memory_headers().get(name)
     return text is not None and any(n.startswith(_HEAVY) for n, _ in headers.included_names(text))
 
 
-def _stamps(start, directories):
+def _file_stamps(start, directories):
     """Returns (name, size, date) of each of the toolkit's files that a preamble includes."""
     found = []
     for name, _ in headers.included_names(start):
@@ -192,9 +192,9 @@ def _stamps(start, directories):
 
 
 def _find_preamble(key):
-    """Returns the KeptPreamble for a key, created if necessary; removes the least recently used."""
+    """Returns the CachedPreamble for a key, created if necessary; removes the least recently used."""
     with _lock:
-        kept = _kept.pop(key, None) or KeptPreamble()
+        kept = _kept.pop(key, None) or CachedPreamble()
         _kept[key] = kept
         # The file of a preamble stays open as long as another thread holds it.
         for old in list(_kept)[:-_MOST]:
@@ -205,7 +205,7 @@ def _find_preamble(key):
 def _create_preamble(kept, run, text):
     """Compiles a source, and keeps the file that NVRTC created from its preamble."""
     try:
-        working = folders.WorkingFolder(cache.directory())
+        working = folders.WorkingFolder(cache.usable_directory())
     except OSError:
         kept.works = False
         return None
@@ -213,7 +213,7 @@ def _create_preamble(kept, run, text):
         path = os.path.join(folder, "preamble.pch")
         result = run(text, [f"--create-pch={path}"])
         try:
-            kept.file = File(path)
+            kept.file = SharedFile(path)
         except OSError:
             kept.works = False  # NVRTC created no file, for example because its heap is too small
     return result
@@ -229,7 +229,7 @@ _BAD = re.compile(r"(?i)catastrophic error: [^\n]*precompiled header|internal er
 
 
 def _without_header_messages(kept, result):
-    """Returns the result without messages about precompiled headers; None if the precompiled headers caused
+    """Returns the result without messages about precompiled headers, or None if the precompiled headers caused
     the failure."""
     if result is None:
         return None

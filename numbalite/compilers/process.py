@@ -21,7 +21,7 @@ the wait."""
 
 def run_program(command, stdin=b"", folder=None, environment=None) -> subprocess.CompletedProcess:
     """Returns the program's output as bytes. Raises OSError if the program cannot be started."""
-    started = _Run(command, stdin, folder, environment)
+    started = _ProgramRun(command, stdin, folder, environment)
     try:
         try:
             start_new_thread(started, ())
@@ -31,13 +31,13 @@ def run_program(command, stdin=b"", folder=None, environment=None) -> subprocess
             started()
         while not started.done.acquire(timeout=PERIOD):
             pass
-        return started.result()
+        return started.completed_process()
     except BaseException:
-        started.end()
+        started.terminate()
         raise
 
 
-class _Run:
+class _ProgramRun:
     """A program and its results; the thread that runs the program calls this object."""
 
     def __init__(self, command, stdin, folder, environment):
@@ -72,7 +72,7 @@ class _Run:
         finally:
             self.done.release()
 
-    def end(self):
+    def terminate(self):
         """Ends the program if it was started, and waits until the program has ended."""
         self.is_wanted = False
         with self.starting:
@@ -82,7 +82,7 @@ class _Run:
                 _kill_group(process)
             process.wait()
 
-    def result(self):
+    def completed_process(self):
         if self.problem is not None:
             raise self.problem
         return subprocess.CompletedProcess(

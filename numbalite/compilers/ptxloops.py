@@ -89,15 +89,15 @@ class Loop:
         self.is_nested = False
 
     @property
-    def most(self) -> int | None:
+    def max_cost(self) -> int | None:
         """The cost of all iterations, or None if the number of iterations is
         unknown."""
         most = self.counted.most if self.counted else None
         return None if most is None else most * self.cost
 
 
-def cost_of(text: str) -> int:
-    """Returns the estimated cost of a PTX statement, relative to a simple instruction. 0 for a directive."""
+def statement_cost(text: str) -> int:
+    """Returns the estimated cost of a PTX statement, relative to a simple instruction, or 0 for a directive."""
     if text.startswith("."):
         return 0
     body = _GUARD.sub("", text, count=1) if text.startswith("@") else text
@@ -107,15 +107,15 @@ def cost_of(text: str) -> int:
 def find_loops(function: Function) -> list[Loop]:
     """Returns the loops of a function, the inner ones first. Each backward branch is a latch of one of the
     returned loops."""
-    return _Graph(function).loops()
+    return _FlowGraph(function).natural_loops()
 
 
-def falls_through(function: Function) -> bool:
+def returns_at_end(function: Function) -> bool:
     """Returns whether the function returns at its closing brace."""
     return not function.statements or _ENDS.match(function.statements[-1].text) is None
 
 
-class _Graph:
+class _FlowGraph:
     """The blocks of a function: block i contains the statements from starts[i] to starts[i + 1]."""
 
     def __init__(self, function):
@@ -123,30 +123,32 @@ class _Graph:
         self.begins = [statement.begin for statement in function.statements]
         count = len(self.begins)
         starts = {0, count}
-        indices = {key: self._index(label) for key, label in function.labels.items()}
+        indices = {
+            key: self._statement_after_label(label) for key, label in function.labels.items()
+        }
         starts.update(indices.values())
-        starts.update(i + 1 for i in range(count) if self._is_end(i))
+        starts.update(i + 1 for i in range(count) if self._ends_block(i))
         self.starts = sorted(starts)
         self.labels = {}  # block -> keys of its labels
         for key, index in indices.items():
-            self.labels.setdefault(self.block(index), []).append(key)
+            self.labels.setdefault(self.block_of_statement(index), []).append(key)
         self.branches = {branch.number: branch for branch in function.branches}
         self.before = self._predecessors()
         self._definitions = self._uses = None
 
-    def _index(self, label):
+    def _statement_after_label(self, label):
         """Returns the index of the first statement after a label."""
         return bisect_left(self.begins, label.begin)
 
-    def block(self, index):
+    def block_of_statement(self, index):
         """Returns the index of the block that contains a statement or begins there."""
         return bisect_left(self.starts, index + 1) - 1
 
-    def unguarded(self, index):
+    def text_without_guard(self, index):
         return _GUARD.sub("", self.function.statements[index].text, count=1)
 
-    def _is_end(self, index):
-        return _ENDS.match(self.unguarded(index)) is not None
+    def _ends_block(self, index):
+        return _ENDS.match(self.text_without_guard(index)) is not None
 
     def _predecessors(self):
         before = {}
@@ -155,24 +157,32 @@ class _Graph:
             branch = self.branches.get(last)
             after = []
             if branch is not None:
-                found = self.function.targets(branch)
-                after = [self.block(self._index(label)) for label in found if label is not None]
+                found = self.function.branch_targets(branch)
+                after = [
+                    self.block_of_statement(self._statement_after_label(label))
+                    for label in found
+                    if label is not None
+                ]
             text = self.function.statements[last].text
-            if text.startswith("@") or not self._is_end(last):
+            if text.startswith("@") or not self._ends_block(last):
                 after.append(block + 1)
             for other in after:
                 before.setdefault(other, set()).add(block)
         return before
 
-    def loops(self):
+    def natural_loops(self):
         backward = {}  # header -> its branches
         for branch in self.function.branches:
             begin = self.function.statements[branch.number].begin
-            found = self.function.targets(branch)
+            found = self.function.branch_targets(branch)
             back = [label for label in found if label is None or label.begin <= begin]
             if back:
                 label = back[0]
-                header = -1 if label is None or len(back) > 1 else self.block(self._index(label))
+                header = (
+                    -1
+                    if label is None or len(back) > 1
+                    else self.block_of_statement(self._statement_after_label(label))
+                )
                 backward.setdefault(header, []).append(branch)
         loops = []
         for header, branches in backward.items():
@@ -184,11 +194,11 @@ class _Graph:
         return loops
 
     def _natural_loop(self, header, branches):
-        """Returns the set of blocks from which a latch is reached without passing the header; None if a path
+        """Returns the set of blocks from which a latch is reached without passing the header, or None if a path
         enters the loop elsewhere."""
         if header < 0:
             return None
-        found, waiting = {header}, [self.block(branch.number) for branch in branches]
+        found, waiting = {header}, [self.block_of_statement(branch.number) for branch in branches]
         while waiting:
             block = waiting.pop()
             if block not in found:
@@ -201,7 +211,7 @@ class _Graph:
         count = Counter(block for loop in loops for block in loop.blocks or ())
         is_irreducible = any(loop.blocks is None for loop in loops)
         claimed = {}  # block -> the innermost loop that contains the block
-        latches = {self.block(b.number): loop for loop in loops for b in loop.latches}
+        latches = {self.block_of_statement(b.number): loop for loop in loops for b in loop.latches}
         for loop in loops:
             if loop.blocks is None:
                 continue
@@ -210,19 +220,23 @@ class _Graph:
                 id(claimed[block]): claimed[block] for block in loop.blocks if block in claimed
             }
             loop.cost = sum(self._block_cost(block) for block in own)
-            loop.cost += sum(other.most or other.cost for other in inner.values())
+            loop.cost += sum(other.max_cost or other.cost for other in inner.values())
             is_innermost = not inner and all(
                 latches.get(block, loop) is loop for block in loop.blocks
             )
             if is_innermost and len(loop.latches) == 1:
                 loop.begin = self._loop_begin(loop)
-                loop.counted = _Counting(self, loop).run() if loop.begin is not None else None
+                loop.counted = (
+                    _LoopCounterAnalysis(self, loop).find_counter()
+                    if loop.begin is not None
+                    else None
+                )
             claimed.update(dict.fromkeys(loop.blocks, loop))
             loop.is_nested = is_irreducible or count[loop.header] > 1
 
     def _block_cost(self, block):
         statements = self.function.statements[self.starts[block] : self.starts[block + 1]]
-        return sum(cost_of(statement.text) for statement in statements)
+        return sum(statement_cost(statement.text) for statement in statements)
 
     def _loop_begin(self, loop):
         branch = self.function.statements[loop.latches[0].number]
@@ -233,18 +247,20 @@ class _Graph:
             return None
         return max(self.function.labels[key].end for key in found)
 
-    def definitions(self):
+    def statements_writing_register(self):
         """Returns {register: indices of the statements whose first operand contains the register, and which
         may therefore write it}."""
         if self._definitions is None:
             self._definitions = {}
             for index, statement in enumerate(self.function.statements):
                 if not statement.text.startswith("."):
-                    for register in _REGISTER.findall(_first_operand(self.unguarded(index))):
+                    for register in _REGISTER.findall(
+                        _first_operand(self.text_without_guard(index))
+                    ):
                         self._definitions.setdefault(register, []).append(index)
         return self._definitions
 
-    def uses(self):
+    def statements_with_register(self):
         """Returns {register: indices of the statements in which the register occurs}."""
         if self._uses is None:
             self._uses = {}
@@ -254,34 +270,34 @@ class _Graph:
         return self._uses
 
 
-class _Counting:
+class _LoopCounterAnalysis:
     """Determines the counter of an innermost loop with one latch."""
 
     def __init__(self, graph, loop):
         self.graph, self.loop, self.latch = graph, loop, loop.latches[0]
         self.statements = graph.function.statements
         # statement of the first or last block, which each iteration executes -> its position
-        last = graph.block(self.latch.number)
+        last = graph.block_of_statement(self.latch.number)
         blocks = [loop.header] if last == loop.header else [loop.header, last]
         spans = [range(graph.starts[block], graph.starts[block + 1]) for block in blocks]
         self.order = {index: i for i, index in enumerate(i for span in spans for i in span)}
 
-    def run(self):
+    def find_counter(self):
         negated, predicate, _ = PLAIN_BRANCH.fullmatch(
             self.statements[self.latch.number].text
         ).groups()
         if predicate is None:
             return None
         is_negated = negated == "!"
-        for compare, joined in self._comparisons(is_negated, predicate):
+        for compare, joined in self._exit_comparisons(is_negated, predicate):
             counted = self._counted_loop(compare, joined, is_negated)
             if counted is not None:
                 return counted
         return None
 
     def _definitions_in_loop(self, register):
-        found = self.graph.definitions().get(register, ())
-        return [i for i in found if self.graph.block(i) in self.loop.blocks]
+        found = self.graph.statements_writing_register().get(register, ())
+        return [i for i in found if self.graph.block_of_statement(i) in self.loop.blocks]
 
     def _only_definition(self, register):
         """Returns the index of the only statement in the loop that writes a register, if each iteration
@@ -291,16 +307,16 @@ class _Counting:
             return None
         return None if self.statements[inside[0]].text.startswith("@") else inside[0]
 
-    def _is_constant(self, operand):
-        return _integer(operand) is not None or (
+    def _is_loop_constant(self, operand):
+        return _integer_value(operand) is not None or (
             _REGISTER.fullmatch(operand) is not None and not self._definitions_in_loop(operand)
         )
 
     def _is_used_by(self, register, indices):
         """Returns whether only these statements contain the register."""
-        return self.graph.uses().get(register) == indices
+        return self.graph.statements_with_register().get(register) == indices
 
-    def _comparisons(self, is_negated, predicate):
+    def _exit_comparisons(self, is_negated, predicate):
         """Yields (index of a setp, index of an and.pred or or.pred that uses it, or None) for each condition
         that ends the loop."""
         index = self._only_definition(predicate)
@@ -324,9 +340,13 @@ class _Counting:
             (left, right, condition),
             (right, left, _SWAPPED[condition]),
         ):
-            stepped = self._stepped(compare, tested, width) if self._is_constant(bound) else None
+            stepped = (
+                self._counter_and_step(compare, tested, width)
+                if self._is_loop_constant(bound)
+                else None
+            )
             goes_on = _INVERSE[there] if is_negated else there
-            if stepped is None or not _is_terminating(goes_on, kind, int(width), stepped[1]):
+            if stepped is None or not _ends_before_overflow(goes_on, kind, int(width), stepped[1]):
                 continue
             counted = CountedLoop(
                 compare=self.statements[compare],
@@ -346,7 +366,7 @@ class _Counting:
             return counted._replace(most=self._max_iterations(counted))
         return None
 
-    def _stepped(self, compare, tested, width):
+    def _counter_and_step(self, compare, tested, width):
         """Returns (register with the counter at the beginning of an iteration, step) of a register
         that a setp reads."""
         index = self._only_definition(tested)
@@ -354,9 +374,9 @@ class _Counting:
         if added is None or added[2] != width or self.order[index] > self.order[compare]:
             return None
         for source, step in ((added[4], added[5]), (added[5], added[4])):
-            if not self._is_constant(step):
+            if not self._is_loop_constant(step):
                 continue
-            number = _integer(step)
+            number = _integer_value(step)
             value = step if number is None else number
             if source == tested:
                 return tested, value
@@ -369,7 +389,7 @@ class _Counting:
 
     def _max_iterations(self, counted):
         """Returns the largest possible number of iterations, or None if the number is unknown."""
-        bound, step = _integer(counted.bound), counted.step
+        bound, step = _integer_value(counted.bound), counted.step
         starts = self._start_values(counted)
         if bound is None or isinstance(step, str):
             return None
@@ -391,14 +411,14 @@ class _Counting:
         return max([more + distance // abs(step) for distance in rounded], default=0) + 2
 
     def _start_values(self, counted):
-        """Returns the list of values of the counter before the loop; [] if they are not constants."""
+        """Returns the list of values of the counter before the loop, or [] if they are not constants."""
         outside = [
             i
-            for i in self.graph.definitions().get(counted.register, ())
-            if self.graph.block(i) not in self.loop.blocks
+            for i in self.graph.statements_writing_register().get(counted.register, ())
+            if self.graph.block_of_statement(i) not in self.loop.blocks
         ]
         moved = [_MOVED.fullmatch(self.statements[i].text) for i in outside]
-        values = [_integer(found[3]) if found else None for found in moved]
+        values = [_integer_value(found[3]) if found else None for found in moved]
         if None in values:
             return []
         smallest, _ = counter_limits(counted)
@@ -412,7 +432,7 @@ def counter_limits(counted: CountedLoop) -> tuple[int, int]:
     return 0, (1 << counted.width) - 1
 
 
-def _is_terminating(goes_on, kind, width, step):
+def _ends_before_overflow(goes_on, kind, width, step):
     """Returns whether a loop with this condition and this step ends without an overflow of the counter."""
     if isinstance(step, str):
         return goes_on in ("lt", "le") and kind != "b"
@@ -423,7 +443,7 @@ def _is_terminating(goes_on, kind, width, step):
     return kind != "b" and goes_on in (("lt", "le") if step > 0 else ("gt", "ge"))
 
 
-def _integer(operand):
+def _integer_value(operand):
     """Returns the value of an operand that is a number; otherwise None."""
     try:
         return int(operand, 0)
@@ -432,7 +452,7 @@ def _integer(operand):
 
 
 def _first_operand(text):
-    """Returns the first operand of an instruction; "" if the operand is an address."""
+    """Returns the first operand of an instruction, or "" if the operand is an address."""
     operands = text.partition(" ")[2] if " " in text else text.partition("\t")[2]
     operands = operands.strip()
     if operands.startswith("["):

@@ -59,8 +59,8 @@ class Function:
         self.calls: set[str] = set()
         self.location: tuple | None = None
 
-    def targets(self, branch: Branch) -> list[Label | None]:
-        """Returns the possible target labels of a branch; None for a label that was not found."""
+    def branch_targets(self, branch: Branch) -> list[Label | None]:
+        """Returns the possible target labels of a branch, or None for a label that was not found."""
         path = self.statements[branch.number].path
         names = _find_declaration(self.lists, path, branch.target) or [branch.target]
         return [_find_declaration(self.labels, path, name) for name in names]
@@ -85,10 +85,10 @@ def _find_declaration(table, path, name):
 
 
 def read_ptx(ptx: str) -> Module:
-    return _Reader(ptx).run()
+    return _PtxReader(ptx).read_module()
 
 
-class _Reader:
+class _PtxReader:
     def __init__(self, ptx):
         self.ptx = ptx
         self.functions, self.files, self.parents = [], {}, {}
@@ -101,7 +101,7 @@ class _Reader:
         self.location = None
         self.last_label = None
 
-    def run(self):
+    def read_module(self):
         for token in _TOKEN.finditer(self.ptx):
             kind = token.lastgroup
             if kind == "loc":

@@ -146,12 +146,12 @@ def _hint_for_index(written):
     return f"write {name}({rest[:-1]})" if rest.endswith("]") else "write a(i, j)"
 
 
-def _as_element(written):
+def _hint_for_element(written):
     name = written.strip().partition("[")[0]
     return f"each thread processes one element: {name}[i]"
 
 
-def _as_list(written):
+def _hint_for_list(written):
     return f"write {written.strip().strip('=;').strip().replace('[', '{').replace(']', '}')}"
 
 
@@ -188,10 +188,10 @@ _SLIPS: list[tuple[str, str | Callable[[str], str]]] = [
     ),
     (
         r"\b(?!(?:float|int|uint|complex|bool)\d*\b)\w+\[[^\[\]();?:]*:(?!:)[^\[\]();?]*\]",
-        _as_element,
+        _hint_for_element,
     ),
     (r"\w\[[^\[\]();]*,[^\[\]();]*\]\s*(?!=?\s*(?:grid|make_))", _hint_for_index),
-    (r"=\s*\[\s*[-\w.+]+(?:\s*,\s*[-\w.+]+)*\s*\]\s*;", _as_list),
+    (r"=\s*\[\s*[-\w.+]+(?:\s*,\s*[-\w.+]+)*\s*\]\s*;", _hint_for_list),
     (r"[\w)\]]\s*\*\*\s*[\d(]|[\w)\]]\s*\*\*\s*\w+\s*(?=[-+*/%<>;])", _hint_for_power),
     (r"\b\d+j\b|\b\d+\.\d*j\b", _hint_for_imaginary),
     (r"\b\d+_\d[\d_]*\b", _hint_for_number),
@@ -237,7 +237,7 @@ _NO_SEMICOLON = re.compile(r"""\((\d+)\): error: expected (?:a ";"|';'|',' or ';
 _BLOCK = re.compile(r"\s*(?:if|for|while|else|do|switch|template|struct|case|default|#)\b")
 
 
-def pythonisms(text: Text, message: str):
+def python_hints(text: Text, message: str):
     """Yields hints for a text that does not compile, from the text and the compiler's messages."""
     line = find_broken_string(text.value)
     if line is not None:
@@ -270,7 +270,7 @@ def pythonisms(text: Text, message: str):
     for slip, instead in _SLIPS:
         found = re.search(slip, plain, re.MULTILINE)
         if found and not any(start <= found.start() < end for start, end in told):
-            start, end = _whole_terms(plain, *found.span())
+            start, end = _extend_to_terms(plain, *found.span())
             if not _DECLARED.search(plain[start:end]):
                 written = plain[start:end].strip()
                 advice = instead if isinstance(instead, str) else instead(written)
@@ -299,7 +299,7 @@ def _strip_source(text):
 _DECLARED = re.compile(rf"^(?:{'|'.join(sorted(TYPE_WORDS))})\s*\*\*\s*\w+\s*$")
 
 
-def _whole_terms(plain, start, end):
+def _extend_to_terms(plain, start, end):
     """Extends a span to complete names and brackets: counts[i] ** 2, not ] ** 2."""
     while plain[start] in ")]" or (start and _IN_A_TERM.match(plain[start - 1])):
         if plain[start] in ")]":
@@ -325,7 +325,7 @@ def _opening_bracket_of(plain, at):
     return 0
 
 
-def without_type(name: str, text: Text) -> bool:
+def is_assigned_without_type(name: str, text: Text) -> bool:
     """Returns whether the name is assigned as in Python, at the start of a statement."""
     start = rf"(?:^|[;{{}}])[ ]?(?:\w+ ?, ?)*{name} ?(?:, ?\w+ ?)*=(?!=)"
     return name in text.value and bool(re.search(start, _strip_source(text), re.MULTILINE))

@@ -177,7 +177,7 @@ def _slips_of_user(found, source):
     copies = linemap.count_copies(source.text) if found else {}
     for message in found:
         which, text, file, line, shown = message
-        span = next((span for span in source.users if span.has(file, line)), None)
+        span = next((span for span in source.users if span.contains_line(file, line)), None)
         if span is None or which not in _MEANT:
             continue
         kind, meaning = _MEANT[which]
@@ -297,11 +297,11 @@ def _issue_warning(warning, slip):
         warning.text = f"{slip.file}, line {slip.line}: {slip.text}"
         warn(warning, KernelWarning)
         return
-    module, registry = _module_of(slip.file)
+    module, registry = _warning_registry(slip.file)
     warnings.warn_explicit(warning, KernelWarning, slip.file, slip.line, module, registry)
 
 
-def _module_of(file):
+def _warning_registry(file):
     """Returns (name, warning registry) of the module of a file."""
     name = None
     if file.startswith(("<", "Cell ")):

@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 from numbalite.cxx.linemap import quote_label
-from numbalite.cxx.slip import Lines, Slip
+from numbalite.cxx.slip import LineRange, Slip
 
 # The beginning of each generated source: includes of numbalite's headers, and using-directives.
 _HEAD = re.compile(
@@ -60,14 +60,14 @@ class Source(NamedTuple):
     is_python: bool = False
     """Are the bodies of the kernels Python? Then checks give their advice in Python's terms."""
 
-    users: tuple[Lines, ...] = ()
+    users: tuple[LineRange, ...] = ()
     """The user's lines, in which slips are searched."""
 
     slips: tuple[Slip, ...] = ()
     """Slips in Python bodies, found by the translator."""
 
     linked: tuple = ()
-    """Compiled code to link with (linking.Binary); on GPUs only."""
+    """Compiled code to link with (linking.LinkedBinary); on GPUs only."""
 
     stoppable: bool = False
     """Do threads test the flag that stops the kernel (stoppable.py)? On GPUs only."""
@@ -120,7 +120,7 @@ class Source(NamedTuple):
 
 
 def _option_as_text(option):
-    """Returns the preprocessor lines equivalent to an option; "" if the option does not become text."""
+    """Returns the preprocessor lines equivalent to an option, or "" if the option does not become text."""
     included = _INCLUDED.fullmatch(option)
     if included:
         return f'#include "{included[1]}"\n'

@@ -34,7 +34,7 @@ RECORD = "nl_stop"
 _DECLARATION = f".visible .global .align 4 .b8 {RECORD}[36];\n"
 
 
-class Site(NamedTuple):
+class StopSite(NamedTuple):
     """A test of the stop flag: the symbol of its function, and its file and line, which are "" and 0 if the
     PTX has no position."""
 
@@ -43,7 +43,7 @@ class Site(NamedTuple):
     line: int
 
 
-def insert_stop_tests(ptx: str, is_users=lambda file: True) -> tuple[str, list[Site]]:
+def insert_stop_tests(ptx: str, is_users=lambda file: True) -> tuple[str, list[StopSite]]:
     """Returns the PTX with tests of the stop flag, and the tests in the order of their numbers.
 
     ``is_users(file)`` returns whether the file is the user's. A test in any other file has the position of
@@ -54,12 +54,12 @@ def insert_stop_tests(ptx: str, is_users=lambda file: True) -> tuple[str, list[S
     sites, edits = [], []
 
     def make_site(function, location):
-        sites.append(_site(function.name, location, module.files, module.parents, is_users))
+        sites.append(_stop_site(function.name, location, module.files, module.parents, is_users))
         return len(sites) - 1
 
     for function in module.functions:
-        writer = _Writer(ptx, function, make_site)
-        writer.write(function.name in recursive)
+        writer = _StopTestWriter(ptx, function, make_site)
+        writer.collect_edits(function.name in recursive)
         edits += writer.edits
     if not sites:
         return ptx, []
@@ -80,11 +80,11 @@ def instrument_source(
     own = headers.cuda_src()
     names = {lowered[expression]: _user_name(name) for name, expression in symbols.items()}
 
-    def is_users(file):
+    def is_user_file(file):
         is_own = file.startswith(own) or ("numbalite/" in file and file.endswith(".cuh"))
         return bool(file) and not is_own and "/include/" not in file
 
-    text, sites = insert_stop_tests(ptx.rstrip(b"\0").decode(), is_users)
+    text, sites = insert_stop_tests(ptx.rstrip(b"\0").decode(), is_user_file)
     rows = (f"{names.get(site.function, '')}\t{_position_text(site)}\0" for site in sites)
     return text.encode(), "".join(rows).encode("utf-8", "replace") or None
 
@@ -141,19 +141,19 @@ def _names_with_address_taken(functions, ptx):
     return result
 
 
-def _site(function, location, files, parents, is_users):
-    """Returns a Site for a location: its file and line, or the position of the user's call into which the
+def _stop_site(function, location, files, parents, is_users):
+    """Returns a StopSite for a location: its file and line, or the position of the user's call into which the
     code was inlined."""
     seen = set()
     place = location
     while place is not None and place not in seen:
         seen.add(place)
         if is_users(files.get(place[0], "")):
-            return Site(function, files.get(place[0], ""), place[1])
+            return StopSite(function, files.get(place[0], ""), place[1])
         place = parents.get(place)
     if location is None:
-        return Site(function, "", 0)
-    return Site(function, files.get(location[0], ""), location[1])
+        return StopSite(function, "", 0)
+    return StopSite(function, files.get(location[0], ""), location[1])
 
 
 # --- writing
@@ -177,7 +177,7 @@ _EXIT = (
 )
 
 
-class _Writer:
+class _StopTestWriter:
     """Returns the edits of a function: (begin, end, text). `make_site` returns the number of a new test of the
     flag."""
 
@@ -188,10 +188,10 @@ class _Writer:
             ".reg .b32 %nl_count, %nl_word, %nl_site;\n.reg .pred %nl_hit;\nmov.u32 %nl_count, 0;\n"
         )
 
-    def write(self, is_recursive):
+    def collect_edits(self, is_recursive):
         function = self.function
         for loop in ptxloops.find_loops(function) if function.branches else ():
-            if loop.most is not None and loop.most <= BUDGET:
+            if loop.max_cost is not None and loop.max_cost <= BUDGET:
                 continue
             if loop.counted is not None:
                 self._split_counted_loop(loop, loop.counted)
@@ -206,7 +206,7 @@ class _Writer:
         head = self.declared + (_BEGIN if function.is_kernel else "")
         if is_recursive:
             head += _test_flag(self.site(function, function.location))
-        tail = "ret;\n" if ptxloops.falls_through(function) else ""
+        tail = "ret;\n" if ptxloops.returns_at_end(function) else ""
         self.edits.append((function.begin, function.begin, head))
         self.edits.append((function.end, function.end, tail + _EXIT))
 
@@ -216,7 +216,7 @@ class _Writer:
         number = self.site(self.function, branch.location)
         text = branch.text
         if self._has_sleep(latch):
-            self._replace(branch, f"\n{_test_flag(number)}{text};")
+            self._replace_statement(branch, f"\n{_test_flag(number)}{text};")
             return
         count = f"add.u32 %nl_count, %nl_count, {min(loop.cost, BUDGET)};\n"
         test = f"mov.u32 %nl_count, 0;\n{_test_flag(number)}"
@@ -224,17 +224,19 @@ class _Writer:
         parts = ptxloops.PLAIN_BRANCH.fullmatch(text)
         if parts is None:  # brx.idx
             next_ = f"$nl_next{number}"
-            self._replace(
+            self._replace_statement(
                 branch, f"\n{count}{goes_on}@%nl_hit bra {next_};\n{test}{next_}:\n{text};"
             )
             return
         # The loop keeps a single branch, which is taken if the loop continues without a test.
         negated, predicate, target = parts.groups()
         if predicate is None:
-            self._replace(branch, f"\n{count}{goes_on}@%nl_hit bra {target};\n{test}bra {target};")
+            self._replace_statement(
+                branch, f"\n{count}{goes_on}@%nl_hit bra {target};\n{test}bra {target};"
+            )
             return
         other = "" if negated else "!"
-        self._replace(
+        self._replace_statement(
             branch,
             f"\n{count}setp.lt.and.u32 %nl_hit, %nl_count, {BUDGET}, {negated}{predicate};\n"
             f"@%nl_hit bra {target};\n@{other}{predicate} bra $nl_next{number};\n{test}bra {target};\n"
@@ -244,7 +246,7 @@ class _Writer:
     def _has_sleep(self, latch):
         """Returns whether the loop of a branch sleeps; such a loop tests the flag at each iteration."""
         begin = self.function.statements[latch.number].begin
-        label = self.function.targets(latch)[0]
+        label = self.function.branch_targets(latch)[0]
         return label is not None and "nanosleep" in self.ptx[label.begin : begin]
 
     def _split_uncounted_loop(self, loop):
@@ -269,7 +271,9 @@ class _Writer:
             other = "" if negated else "!"
             text += f"{leave}@{other}{predicate} bra $nl_next{number};\n"
         text += f"mov.u32 %nl_count, 0;\n{_test_flag(number)}bra {target};\n"
-        self._replace(branch, text + (f"$nl_next{number}:\n" if predicate is not None else ""))
+        self._replace_statement(
+            branch, text + (f"$nl_next{number}:\n" if predicate is not None else "")
+        )
 
     def _split_counted_loop(self, loop, counted):
         """Divides a loop into strips."""
@@ -293,18 +297,18 @@ class _Writer:
         if loop.is_nested:
             head += _add_strip_cost(counted, near, left, loop.cost)
         self.edits.append((loop.begin, loop.begin, f"\n{head}{body}:\n"))
-        self._replace(counted.compare, nearer)
+        self._replace_statement(counted.compare, nearer)
         again = f"setp.{counted.condition}.{operands}, {counted.bound};\n"
         if counted.joined is not None:
             again += f"{counted.joined.text};\n"
         other = "" if negated else "!"
-        self._replace(
+        self._replace_statement(
             branch,
             f"@{negated}{predicate} bra {body};\n{again}@{other}{predicate} bra $nl_next{number};\n"
             f"mov.u32 %nl_count, 0;\n{_test_flag(number)}bra {target};\n$nl_next{number}:\n",
         )
 
-    def _replace(self, statement, text):
+    def _replace_statement(self, statement, text):
         self.edits.append((statement.begin, statement.end, text))
 
 

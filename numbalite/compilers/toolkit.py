@@ -34,7 +34,7 @@ SYSTEM_LIBRARIES = ("/usr/lib64", "/usr/lib", f"/usr/lib/{os.uname().machine}-li
 _VARIABLES = ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "LD_LIBRARY_PATH")
 
 
-class Library:
+class NvrtcLibrary:
     """A libnvrtc: its major version (0: unknown until it is loaded) and its path."""
 
     __slots__ = ("major", "path")
@@ -44,10 +44,10 @@ class Library:
         self.path = path
 
     def __repr__(self):
-        return f"Library({self.major}, {self.path!r})"
+        return f"NvrtcLibrary({self.major}, {self.path!r})"
 
 
-def _listdir(path):
+def _list_directory(path):
     try:
         return os.listdir(path)
     except OSError:
@@ -76,7 +76,7 @@ def _toolkit_roots():
 
 def _library_folders():
     for root in _package_roots():
-        names = _listdir(root)
+        names = _list_directory(root)
         # CUDA 13 and newer have one folder per version, older releases one per component.
         for name in sorted((n for n in names if n[:2] == "cu" and n[2:].isdecimal()), reverse=True):
             yield os.path.join(root, name, "lib")
@@ -86,7 +86,7 @@ def _library_folders():
         yield os.path.join(root, "lib64")
         yield os.path.join(root, "lib")
         targets = os.path.join(root, "targets")
-        for name in sorted(_listdir(targets)):
+        for name in sorted(_list_directory(targets)):
             yield os.path.join(targets, name, "lib")
     for folder in (config.read_external("LD_LIBRARY_PATH") or "").split(os.pathsep):
         if folder:
@@ -94,7 +94,7 @@ def _library_folders():
     yield from SYSTEM_LIBRARIES
 
 
-def folders_with(name: str) -> list[str]:
+def library_folders(name: str) -> list[str]:
     """Yields folders that may contain a library of the toolkit, such as "cusolver"."""
     packages = [os.path.join(root, name, "lib") for root in _package_roots()]
     return [*_library_folders(), *packages]
@@ -106,7 +106,7 @@ def _libraries_in(folder):
     for major in range(_NEWEST, OLDEST - 2, -1):
         path = f"{folder}/libnvrtc.so.{major}"
         if os.path.exists(path):
-            yield Library(major, path)
+            yield NvrtcLibrary(major, path)
 
 
 def _libraries_by_pathfinder():
@@ -116,7 +116,7 @@ def _libraries_by_pathfinder():
         path = load_nvidia_dynamic_lib("nvrtc").abs_path
     except Exception:  # any exception means "not found"
         return []
-    return [Library(0, path)] if path else []
+    return [NvrtcLibrary(0, path)] if path else []
 
 
 def _search_libraries():
@@ -126,7 +126,7 @@ def _search_libraries():
         if not os.path.exists(given):
             raise CudaSupportError(f"NUMBALITE_NVRTC={given!r}: there is no such file")
         name = os.path.basename(given).partition(".so.")[2].partition(".")[0]
-        yield Library(int(name) if name.isdecimal() else 0, given)
+        yield NvrtcLibrary(int(name) if name.isdecimal() else 0, given)
         return
     seen = set()
     for folder in _library_folders():
@@ -144,12 +144,12 @@ def libraries() -> list:
     return list(_search_libraries())
 
 
-opened: Library | None = None
+opened: NvrtcLibrary | None = None
 """The library that this process has opened; there is only one (set by compilers.nvrtc)."""
 
 
-def _driver_major():
-    """Returns the CUDA major version of the driver; None before the driver is open, and on the simulator."""
+def _driver_cuda_major():
+    """Returns the CUDA major version of the driver, or None before the driver is open, and on the simulator."""
     from numbalite import _core
 
     if _core.is_open() and not _core.driver_has("host_code"):
@@ -215,7 +215,7 @@ def _find_next_to_nvrtc(package, names):
 _chosen = None  # (settings on which the choice depends, library)
 
 
-def nvrtc_library() -> Library:
+def nvrtc_library() -> NvrtcLibrary:
     """Returns the selected NVRTC: the first library that is not newer than the driver, if the driver is open.
 
     A driver accepts the output of NVRTC versions up to its own CUDA version.
@@ -223,7 +223,7 @@ def nvrtc_library() -> Library:
     global _chosen
     if opened:
         return opened
-    driver = _driver_major()
+    driver = _driver_cuda_major()
     state = (driver, config.NVRTC, *map(config.read_external, _VARIABLES), tuple(sys.path))
     if _chosen is None or _chosen[0] != state:
         _chosen = state, _choose_library(driver)
@@ -268,10 +268,10 @@ def _folders_of_other_toolkits():
     for root in _toolkit_roots():
         yield os.path.join(root, "include")
         targets = os.path.join(root, "targets")
-        for name in sorted(_listdir(targets)):
+        for name in sorted(_list_directory(targets)):
             yield os.path.join(targets, name, "include")
     for root in _package_roots():
-        for name in sorted(_listdir(root), reverse=True):
+        for name in sorted(_list_directory(root), reverse=True):
             if name[:2] == "cu":
                 yield os.path.join(root, name, "include")
 
@@ -295,7 +295,7 @@ _PART_PACKAGES = {
 }
 
 
-def missing_parts(directories, major: int = 13) -> list:
+def missing_toolkit_parts(directories, major: int = 13) -> list:
     """Returns (part, pip package) of the toolkit parts that none of the directories has."""
     return [
         (part, _PART_PACKAGES[part][major == 12])
@@ -330,7 +330,7 @@ def _mathdx_directories():
 _directories: dict[tuple, tuple] = {}
 
 
-def _bundled_folder(path):
+def _bundled_header_folder(path):
     """Returns the folder of the headers that NVRTC contains, or None; `path` has the same meaning as for
     include_directories."""
     try:
@@ -348,7 +348,7 @@ def include_directories(path: str | None = None) -> tuple:
         result: list[str] = []
         for folder in _include_folders_near(path):
             _add_include_folder(folder, missing, result)
-        if any(part in missing for part in _BUNDLED) and (folder := _bundled_folder(path)):
+        if any(part in missing for part in _BUNDLED) and (folder := _bundled_header_folder(path)):
             _add_include_folder(folder, missing, result)
         version = headers_version(result)
         for folder in _folders_of_other_toolkits():
@@ -448,7 +448,7 @@ def pip_install(packages: str) -> str:
 
 
 def packages_for(header: str, major: int = 13) -> str:
-    """Returns the pip packages (separated by blanks) that contain a toolkit header; "" for other
+    """Returns the pip packages (separated by blanks) that contain a toolkit header, or "" for other
     headers."""
     for prefix, new, old in _PACKAGES:
         if header.startswith(prefix):

@@ -9,7 +9,7 @@ import pickle
 
 import numpy as np
 
-from numbalite.judge.guarded import Guarded
+from numbalite.judge.guarded import GuardedArray
 from numbalite.judge.verdict import Failed
 
 from .mistakes import UNFILLED
@@ -27,27 +27,29 @@ class Arguments:
         self.margin = margin
         self.data = data
         self._guarded = []  # of each argument: Guarded and the larger array, or None
-        self.passed = [self._put(k, value) for k, value in enumerate(self.given())]
+        self.passed = [
+            self._device_argument(k, value) for k, value in enumerate(self.original_arguments())
+        ]
 
-    def given(self) -> tuple:
+    def original_arguments(self) -> tuple:
         """Returns a new copy of the original arguments."""
         return tuple(pickle.loads(self.data))
 
-    def _put(self, k, value):
+    def _device_argument(self, k, value):
         from numbalite import cuda
 
         if not isinstance(value, np.ndarray):
             self._guarded.append(None)
             return value
-        guarded = Guarded(value, k, self.margin)
+        guarded = GuardedArray(value, k, self.margin)
         whole = guarded.whole if self.exercise.host_arrays else cuda.to_device(guarded.whole)
         self._guarded.append((guarded, whole))
-        return guarded.view_in(whole)
+        return guarded.view_of_array(whole)
 
     def fill(self, data):
         """Writes other data to the same arrays."""
         self.data = data
-        for i, value in enumerate(self.given()):
+        for i, value in enumerate(self.original_arguments()):
             if isinstance(value, np.ndarray):
                 self.passed[i][...] = value
             else:
@@ -66,7 +68,7 @@ class Arguments:
         """Returns the arrays that the answer has written or returned, as NumPy arrays."""
         if self.exercise.outputs:
             pairs = zip(self.exercise.parameters, self.passed)
-            return [on_host(value) for name, value in pairs if name in self.exercise.outputs]
+            return [as_host_array(value) for name, value in pairs if name in self.exercise.outputs]
         if returned is None or returned is Ellipsis:
             raise Failed(f"It returns {returned}, no result. {UNFILLED}")
         returned = returned if isinstance(returned, tuple) else (returned,)
@@ -74,17 +76,19 @@ class Arguments:
             raise Failed(
                 "It returns a device array; a NumPy array is wanted: copy the result back, with copy_to_host()."
             )
-        return [on_host(value) for value in returned]
+        return [as_host_array(value) for value in returned]
 
     def check_untouched(self, size):
         """Raises Failed if an input was changed, or something was written out of an array's bounds."""
         exercise = self.exercise
         written = (*exercise.outputs, *exercise.changed)
-        for k, (name, value) in enumerate(zip(exercise.parameters, self.given())):
+        for k, (name, value) in enumerate(zip(exercise.parameters, self.original_arguments())):
             if self._guarded[k] is not None:
                 _, whole = self._guarded[k]
-                guarded = Guarded(value, k, self.margin)
-                problem = guarded.problem(name, on_host(whole), name not in written)
+                guarded = GuardedArray(value, k, self.margin)
+                problem = guarded.out_of_bounds_write(
+                    name, as_host_array(whole), name not in written
+                )
                 if problem:
                     raise Failed(f"With {size}, {problem}")
 
@@ -95,7 +99,7 @@ def _is_on_device(value):
     return cuda.is_cuda_array(value)
 
 
-def on_host(value) -> np.ndarray:
+def as_host_array(value) -> np.ndarray:
     """Returns a result as a NumPy array."""
     from numbalite import cuda
 

@@ -89,7 +89,7 @@ class Assessment:
 
     def said(self, n) -> str:
         """Returns a size, in words."""
-        return plural(n, self.noun)
+        return count_with_noun(n, self.noun)
 
     def further(self, solution, call):
         """Returns the mistake found by further tests of a correct solution, or None.
@@ -127,23 +127,23 @@ def exercise(kind):
     return kind
 
 
-def stretched(n, *arrays) -> tuple:
+def repeat_to_length(n, *arrays) -> tuple:
     """Returns the arrays, repeated until they have n elements, because drawing many random numbers takes
     seconds."""
     return tuple(array if array.size == n else np.resize(array, n) for array in arrays)
 
 
-def drawn(n) -> int:
-    """Returns the number of random elements that are drawn for arrays of n elements, which `stretched` then
+def drawn_element_count(n) -> int:
+    """Returns the number of random elements that are drawn for arrays of n elements, which `repeat_to_length` then
     creates."""
     return min(n, 1 << 20)
 
 
-def plural(n, noun) -> str:
+def count_with_noun(n, noun) -> str:
     """Returns a count with its noun: "1 row", "2,000 rows"."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def blocks(n, threads):
+def block_count(n, threads):
     """Returns the number of blocks of ``threads`` threads for n elements, at least 1."""
     return max(1, -(-n // threads))

@@ -22,7 +22,7 @@ def exercises() -> dict:
     return dict(EXERCISES)
 
 
-def find(name) -> Assessment:
+def find_exercise(name) -> Assessment:
     """Returns the exercise with that name; raises KeyError, with the existing names, if there is none."""
     known = exercises()
     if not isinstance(name, str) or name not in known:
@@ -30,7 +30,7 @@ def find(name) -> Assessment:
     return known[name]()
 
 
-def load(module) -> list:
+def load_exercises(module) -> list:
     """Imports a module, by its name or by its file, and returns the names of the exercises that it defines.
 
     Raises ImportError if there is no such module, ValueError: it defines no exercise. What it raises itself

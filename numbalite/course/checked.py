@@ -12,7 +12,7 @@ import pickle
 import subprocess
 import sys
 
-_CHILD = "from numbalite.course.checked import _serve; _serve()"
+_CHILD = "from numbalite.course.checked import _serve_check_task; _serve_check_task()"
 
 
 def examine(launch, *args, checks="all", seed=None, limit=None):
@@ -64,13 +64,13 @@ def examine(launch, *args, checks="all", seed=None, limit=None):
     )
     wanted = (checks,) if isinstance(checks, str) else tuple(checks)
     parts = launch.dispatcher, launch.griddim, launch.blockdim, launch.sharedmem
-    task = (*parts, tuple(map(_on_host, args)), wanted, seed, limit)
-    found = _run(task) if simulated() else run_in_other_process(task)
+    task = (*parts, tuple(map(_host_copy, args)), wanted, seed, limit)
+    found = _run_check_task(task) if simulated() else run_in_other_process(task)
     print(found if found is not None else f"nothing found by {', '.join(wanted)}")
     return found
 
 
-def _on_host(value):
+def _host_copy(value):
     import numpy as np
 
     from numbalite import cuda
@@ -80,20 +80,20 @@ def _on_host(value):
     return cuda.as_cuda_array(value).copy_to_host() if cuda.is_cuda_array(value) else value
 
 
-def _run(task):
+def _run_check_task(task):
     from numbalite import cuda, errors
 
     kernel, grid, block, shared, args, wanted, seed, limit = task
     try:
         with cuda.checks(*wanted, seed=seed, limit=limit):
-            kernel[grid, block, 0, shared](*map(on_device, args))
+            kernel[grid, block, 0, shared](*map(as_device_value, args))
             cuda.synchronize()
     except errors.KernelError as found:
         return found
     return None
 
 
-def on_device(value):
+def as_device_value(value):
     """Returns a device array for a NumPy array; returns other values unchanged."""
     import numpy as np
 
@@ -109,7 +109,7 @@ def run_in_other_process(task, run=None):
 
     child = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", _CHILD],
-        input=pickle.dumps(([p for p in sys.path if p], (run or _run, task))),
+        input=pickle.dumps(([p for p in sys.path if p], (run or _run_check_task, task))),
         capture_output=True,
         env={**os.environ, "NUMBALITE_DRIVER": "sim"},
     )
@@ -119,7 +119,7 @@ def run_in_other_process(task, run=None):
     return pickle.loads(child.stdout)
 
 
-def _serve():
+def _serve_check_task():
     """Runs in the other process: reads a task from stdin and writes the report to stdout."""
     out = os.dup(1)
     os.dup2(2, 1)  # output of printf in the kernel must not be mixed with the report

@@ -40,7 +40,7 @@ class Limit(NamedTuple):
         return f"at least {self.least:g}" if self.least else f"at most {self.most:g}"
 
     def excess(self, counters: dict) -> float:
-        """Returns how far the counters of a line exceed the limit, weighted by the line's accesses; 0 for a
+        """Returns how far the counters of a line exceed the limit, weighted by the line's accesses, or 0 for a
         line without accesses."""
         weight = COUNTERS[self.counter][1]
         beyond = max(counters[self.counter] - self.most, self.least - counters[self.counter])
@@ -55,7 +55,7 @@ class CallCounters(NamedTuple):
     """Dictionaries with "file", "line", "text" and the counters."""
 
 
-def count(call: Callable) -> CallCounters:
+def count_accesses(call: Callable) -> CallCounters:
     """Counts the accesses of all kernels that a call launches, on the simulator."""
     from numbalite import cuda
     from numbalite.profiler.counters import Counters, KernelProfile, lines_as_dicts
@@ -69,14 +69,14 @@ def count(call: Callable) -> CallCounters:
 def count_launch(task: tuple) -> CallCounters:
     """Counts the accesses of a launch of a kernel, given as (kernel, grid, block, shared memory, NumPy arrays
     and numbers)."""
-    from .checked import on_device
+    from .checked import as_device_value
 
     kernel, grid, block, shared, args = task
-    given = [on_device(value) for value in args]
-    return count(lambda: kernel[grid, block, 0, shared](*given))
+    given = [as_device_value(value) for value in args]
+    return count_accesses(lambda: kernel[grid, block, 0, shared](*given))
 
 
-def check(limits: tuple, counted: CallCounters, size: str) -> str:
+def check_limits(limits: tuple, counted: CallCounters, size: str) -> str:
     """Raises Failed if a counter exceeds its limit, with the line that contributes most; otherwise returns a
     note for the verdict."""
     for limit in limits:

@@ -19,10 +19,10 @@ from multiprocessing.connection import Connection
 from numbalite import config
 from numbalite.course import timeouts
 from numbalite.judge.messages import receive, send
-from numbalite.judge.process import Ended, Process, paths
+from numbalite.judge.process import ProcessEnded, ServingProcess, module_search_path
 from numbalite.judge.verdict import ENDLESS
 
-from .catalogue import find, load
+from .catalogue import find_exercise, load_exercises
 
 JUDGING_LIMIT = 600.0
 """Seconds for all calls of an answer; each call has a limit of its own."""
@@ -65,11 +65,11 @@ class Grader:
     def result(self, name) -> Result:
         """Returns the Result of one exercise."""
         try:
-            self._start()
+            self._start_process()
             is_reference = isinstance(name, list)
             exercise = name[0] if is_reference else name
-            return Result(**self._child.judged(exercise, is_reference, self._task["speed"]))
-        except Ended as ended:
+            return Result(**self._child.judge_answer(exercise, is_reference, self._task["speed"]))
+        except ProcessEnded as ended:
             self.close()
             return Result(False, f"{name}: not passed\n  {ended}")
 
@@ -83,7 +83,7 @@ class Grader:
             self._child.close()
             self._child = None
 
-    def _start(self):
+    def _start_process(self):
         """A process that has run the file. A section of the file that ends the process is skipped in the next
         process."""
         if self._child is not None and self._child.is_running():
@@ -97,13 +97,13 @@ class Grader:
                 while (said := child.receive(limit)[0]) != "done":
                     piece = said
                 return
-            except Ended as ended:
+            except ProcessEnded as ended:
                 if piece is None:
                     raise
                 self._skipped[piece] = str(ended)
 
 
-class _FileChild(Process):
+class _FileChild(ServingProcess):
     """The process of a file, and its referee."""
 
     def __init__(self, task, folder):
@@ -113,7 +113,7 @@ class _FileChild(Process):
         self.referee_process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", _REFEREE, *map(str, ends)],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            pass_fds=ends, start_new_session=True, env={**os.environ, **paths()},
+            pass_fds=ends, start_new_session=True, env={**os.environ, **module_search_path()},
         )  # fmt: skip
         super().__init__(__name__, os.environ, [asking], folder=folder)
         for pipe in (referees, asking, asked):
@@ -121,8 +121,8 @@ class _FileChild(Process):
         send(self.referee, task["modules"])
         self.send(task)
 
-    def judged(self, name, is_reference, speed):
-        """Returns the arguments of Result. Raises Ended if a process has ended."""
+    def judge_answer(self, name, is_reference, speed):
+        """Returns the arguments of Result. Raises ProcessEnded if a process has ended."""
         has_referee = self._query_referee({"begin": name})
         self.send({"name": name, "reference": is_reference, "has_referee": has_referee})
         said, _ = self.receive(JUDGING_LIMIT)
@@ -136,7 +136,7 @@ class _FileChild(Process):
             send(self.referee, question)
             return receive(self.referee)[0]
         except (EOFError, OSError):
-            raise Ended("The process that compares results has ended.") from None
+            raise ProcessEnded("The process that compares results has ended.") from None
 
     def close(self):
         self.referee.close()
@@ -158,7 +158,7 @@ def serve():
     if config.is_default("STOPPABLE"):  # limits stop kernels on a GPU
         config.STOPPABLE = True
     for module in task["modules"]:
-        load(module)
+        load_exercises(module)
 
     from .learner import Learner
 
@@ -176,20 +176,22 @@ def serve():
         name, answers, speed = asked["name"], learner, task["speed"]
         if asked["reference"]:
             answers, speed = _ReferenceAnswers(), False
-        answer, is_usable = _result(answers, name, speed, referee if asked["has_referee"] else None)
+        answer, is_usable = _judge_in_process(
+            answers, name, speed, referee if asked["has_referee"] else None
+        )
         send(pipe, answer)
         if not is_usable:
             os._exit(0)  # a normal end of the process would wait for a running kernel
 
 
-def _result(learner, name, speed, referee):
+def _judge_in_process(learner, name, speed, referee):
     """Returns (arguments of Result, whether the process can judge another answer)"""
     from .judging import judge
-    from .learner import Missing
+    from .learner import MissingAnswer
 
     try:
         verdict = judge(name, learner.answer(name), speed, referee)
-    except Missing as problem:
+    except MissingAnswer as problem:
         return {"passed": False, "text": str(problem), "missing": True}, True
     except KeyError as problem:
         return {"passed": False, "text": problem.args[0], "missing": True}, True
@@ -204,7 +206,7 @@ class _ReferenceAnswers:
     """Returns the reference solution of each exercise as the answer."""
 
     def answer(self, name):
-        return find(name).reference()
+        return find_exercise(name).reference()
 
 
 def _is_gpu_usable(verdict):

@@ -20,16 +20,16 @@ import warnings
 
 import numpy as np
 
-from numbalite.course.timeouts import run_here, run_in_thread, stop_kernels_after_limit
+from numbalite.course.timeouts import run_in_this_thread, run_in_thread, stop_kernels_after_limit
 from numbalite.judge.guarded import MARGIN
 from numbalite.judge.verdict import Failed
 
 from . import counters
 from .arguments import Arguments
-from .catalogue import find
-from .mistakes import UNFILLED, explain, is_unfilled, label_of
+from .catalogue import find_exercise
+from .mistakes import UNFILLED, exception_message, is_unfilled, label_of
 from .referee import Referee
-from .verdict import Verdict, duration
+from .verdict import Verdict, duration_text
 
 verdicts: list[Verdict] = []
 """All verdicts of this process, in order."""
@@ -79,7 +79,7 @@ def assess(name, solution) -> Verdict:
         assess("vadd", vadd)
     """
     if collector is not None:
-        collector(find(name).name, solution)
+        collector(find_exercise(name).name, solution)
         return Verdict(name, True, "To be judged.")
     return judge(name, solution).show()
 
@@ -109,8 +109,8 @@ def judge(name, solution, speed=True, referee=None) -> Verdict:
     KeyError
         There is no such exercise.
     """
-    exercise = find(name)
-    verdict = _Judge(exercise, solution, referee or Referee(exercise)).verdict(speed)
+    exercise = find_exercise(name)
+    verdict = _AnswerJudge(exercise, solution, referee or Referee(exercise)).verdict(speed)
     if not verdict and referee is None:
         fault = _fault_of_reference(exercise)
         verdict = verdict if fault is None else fault
@@ -122,7 +122,7 @@ _references: dict[type, Verdict | None] = {}
 
 
 def _fault_of_reference(exercise):
-    """Returns the verdict on a teacher's exercise whose own reference fails; None if the reference is
+    """Returns the verdict on a teacher's exercise whose own reference fails, or None if the reference is
     correct. Each reference is tested once per process, after the first answer to its exercise that fails."""
     kind = type(exercise)
     if kind.__module__.startswith("numbalite.course."):
@@ -132,7 +132,7 @@ def _fault_of_reference(exercise):
             reference = exercise.reference()
         except NotImplementedError:
             return None
-        verdict = _Judge(exercise, reference, Referee(exercise)).verdict(speed=False)
+        verdict = _AnswerJudge(exercise, reference, Referee(exercise)).verdict(speed=False)
         if not verdict:
             verdict.reason = (
                 f"The exercise's own reference fails, so no answer can pass. {verdict.reason}"
@@ -141,7 +141,7 @@ def _fault_of_reference(exercise):
     return _references[kind]
 
 
-class _Judge:
+class _AnswerJudge:
     def __init__(self, exercise, solution, referee):
         from numbalite.course.device import simulated
 
@@ -160,7 +160,7 @@ class _Judge:
         with warnings.catch_warnings(), collect_slips() as slips:
             warnings.simplefilter("ignore", NumbaliteWarning)
             try:
-                self._examine(speed)
+                self._run_all_checks(speed)
                 reason, case = "Right.", ""
                 passed = True
             except Failed as failed:
@@ -173,12 +173,12 @@ class _Judge:
         verdict.simulated = self.simulated
         return verdict
 
-    def _examine(self, speed):
+    def _run_all_checks(self, speed):
         self._check_answer_kind()
         self._check_results()
         self._check_mistakes()
         self._check_properties()
-        self._check_work()
+        self._check_launches_and_copies()
         self._check_counters()
         if speed and self.exercise.large is not None:
             self._check_speed()
@@ -186,13 +186,13 @@ class _Judge:
     # --- what was handed in
 
     def _check_answer_kind(self):
-        from numbalite.judge.fresh import kind_of
+        from numbalite.judge.fresh import solution_kind
 
         solution, wants = self.solution, self.exercise.wants
         if is_unfilled(solution):
             raise Failed(UNFILLED)
         got = f"this is {_kind_of_solution(solution)}"
-        if wants == "kernel" and kind_of(solution) != "kernel":
+        if wants == "kernel" and solution_kind(solution) != "kernel":
             raise Failed(
                 f"This exercise requires a kernel, a function with the decorator @cuda.jit; {got}."
             )
@@ -203,7 +203,7 @@ class _Judge:
         if wants == "ufunc":
             if type(solution) is np.ufunc:
                 raise Failed('It is compiled for the CPU: add target="cuda" to its decorator.')
-            if kind_of(solution) != "ufunc":
+            if solution_kind(solution) != "ufunc":
                 raise Failed(
                     f"This exercise requires a ufunc, a function with the decorator @vectorize or @guvectorize; {got}."
                 )
@@ -215,7 +215,7 @@ class _Judge:
     def _check_results(self):
         right = 0
         for n in self.exercise.sizes:
-            failed = self._failure(n)
+            failed = self._mistake_at_size(n)
             if failed is not None:
                 raise (
                     failed
@@ -223,7 +223,9 @@ class _Judge:
                     else self._failure_with_cause(self._smallest_failure(right, n, failed))
                 )
             right = n
-        problem = self._guarded(lambda: self.exercise.further(self.solution, self._run))
+        problem = self._call_guarded(
+            lambda: self.exercise.further(self.solution, self._call_at_size)
+        )
         if problem:
             raise problem if isinstance(problem, Failed) else Failed(problem)
         sizes = self.exercise.sizes
@@ -233,12 +235,12 @@ class _Judge:
                 "on fresh random data"
             )
 
-    def _failure(self, n, margin=MARGIN):
+    def _mistake_at_size(self, n, margin=MARGIN):
         """Returns the mistake at size n, or None."""
-        from numbalite.judge.fresh import loaded_anew
+        from numbalite.judge.fresh import reload_solution
 
         try:
-            self.solution = loaded_anew(self.solution)
+            self.solution = reload_solution(self.solution)
             drawn = self.referee.draw(n)
             arguments = Arguments(self.exercise, drawn.data, margin)
             self._compare_call(arguments, drawn)
@@ -257,7 +259,7 @@ class _Judge:
                     )
                 raise
         except Exception as error:
-            return explain(error)
+            return exception_message(error)
         return None
 
     def _smallest_failure(self, right, wrong, failed):
@@ -265,7 +267,7 @@ class _Judge:
         fails."""
         while wrong - right > 1:
             middle = (right + wrong) // 2
-            found = self._failure(middle)
+            found = self._mistake_at_size(middle)
             if found is None:
                 right = middle
             else:
@@ -276,20 +278,20 @@ class _Judge:
         """Compares one call with the expected results."""
         from numbalite import cuda
 
-        def call():
+        def timed_call():
             returned = self.exercise.call(self.solution, *arguments.passed)
             cuda.synchronize()
             return returned
 
-        returned = self._call_with_limit(call)
+        returned = self._call_with_limit(timed_call)
         self.referee.compare(drawn.key, arguments.results(returned))
         arguments.check_untouched(self.exercise.said(drawn.n))
 
-    def _run(self, n):
+    def _call_at_size(self, n):
         """Returns (arguments as NumPy arrays, results) of a call at size n."""
         arguments = Arguments(self.exercise, self.referee.draw(n).data, MARGIN)
         returned = self.exercise.call(self.solution, *arguments.passed)
-        return arguments.given(), arguments.results(returned)
+        return arguments.original_arguments(), arguments.results(returned)
 
     # --- find mistakes that did not affect the results
 
@@ -340,7 +342,7 @@ class _Judge:
         self.checking = cuda.checks(limit=30)
         solution = self.solution
         try:
-            return self._failure(n, margin=0)
+            return self._mistake_at_size(n, margin=0)
         finally:
             self.solution = solution  # `properties` checks the kernel without instrumentation
             self.checking = stop_kernels_after_limit(self.simulated)
@@ -352,10 +354,10 @@ class _Judge:
         launch = _Launch()
         self.exercise.call(launch, *pickle.loads(self.referee.draw(n).data))
         found = run_in_other_process((self.solution, *launch.seen, ("all",), None, 30))
-        return None if found is None else explain(found)
+        return None if found is None else exception_message(found)
 
     def _check_properties(self):
-        lacking = self._guarded(lambda: self.exercise.properties(self.solution))
+        lacking = self._call_guarded(lambda: self.exercise.properties(self.solution))
         if lacking:
             raise Failed(lacking)
 
@@ -364,20 +366,20 @@ class _Judge:
         if not self.simulated:
             return run_in_thread(question)
         with self.checking:
-            return run_here(question)
+            return run_in_this_thread(question)
 
-    def _guarded(self, question, timed=False):
+    def _call_guarded(self, question, timed=False):
         try:
             return question() if timed else self._call_with_limit(question)
         except Exception as error:
-            raise explain(error) from None
+            raise exception_message(error) from None
 
     # --- checks that the solution runs on the GPU, and its speed
 
-    def _check_work(self):
+    def _check_launches_and_copies(self):
         from numbalite import cuda
 
-        from .work import Counter, guard_array, volume
+        from .work import DriverCallCounter, bytes_text, guard_array
 
         exercise = self.exercise
         drawn = self.referee.draw(exercise.counted)
@@ -385,15 +387,15 @@ class _Judge:
         passed = arguments.passed
         if exercise.host_arrays:
             passed = [guard_array(argument) for argument in passed]
-        counter = Counter()
+        counter = DriverCallCounter()
 
         def run():
-            with counter.counting():
+            with counter.count_work():
                 result = exercise.call(self.solution, *passed)
                 cuda.synchronize()
             return result
 
-        returned = self._guarded(run)
+        returned = self._call_guarded(run)
         self.work = work = counter.work
         least, most = exercise.launches
         if work.launches < least:
@@ -409,27 +411,27 @@ class _Judge:
             enough, spare = needed[direction], unset[direction]
             if copied > enough + exercise.spare_bytes + spare:
                 enough = (
-                    f"{volume(enough)} are enough"
+                    f"{bytes_text(enough)} are enough"
                     if enough
                     else "the arguments are on the device already"
                 )
-                case = self._copies(counter, arguments, direction)
-                raise Failed(f"It copies {volume(copied)} {which}; {enough}.", case)
+                case = self._copying_lines(counter, arguments, direction)
+                raise Failed(f"It copies {bytes_text(copied)} {which}; {enough}.", case)
         self.referee.compare(drawn.key, arguments.results(returned), by_reference=True)
         self.notes.append(f"a call makes {work}")
 
-    def _copies(self, counter, arguments, direction):
+    def _copying_lines(self, counter, arguments, direction):
         """Returns the lines that copy (0: to the device, 1: to the host), with advice about the arrays in
         these lines."""
-        from .work import volume
+        from .work import bytes_text
 
         rows, advice, inputs = [], {}, {}
         given = [x for x in arguments.passed if isinstance(x, np.ndarray)]
-        for line in counter.copying:
+        for line in counter.copying_lines:
             if not line.sizes[direction]:
                 continue
             which = ("to the device", "to the host")[direction]
-            rows.append(f"{line.place}\n    copies {volume(line.sizes[direction])} {which}")
+            rows.append(f"{line.place}\n    copies {bytes_text(line.sizes[direction])} {which}")
             for name, array in line.arrays.items():
                 if any(np.may_share_memory(array, each) for each in given):
                     inputs[name] = inputs.get(name, 0) + 1
@@ -456,15 +458,15 @@ class _Judge:
         if not limits:
             return
         try:
-            counted = self._counted()
+            counted = self._count_accesses()
         except CudaSupportError as problem:
             self.notes.append(f"its memory accesses were not counted: {problem}")
             return
         self.notes.append(
-            counters.check(limits, counted, self.exercise.said(self.exercise.counted))
+            counters.check_limits(limits, counted, self.exercise.said(self.exercise.counted))
         )
 
-    def _counted(self):
+    def _count_accesses(self):
         """Returns the counters of one call. On a machine with a GPU, the simulator counts the accesses of a
         kernel launch in another process."""
         from numbalite.errors import CudaSupportError
@@ -475,8 +477,8 @@ class _Judge:
         drawn = self.referee.draw(exercise.counted)
         if self.simulated:
             passed = Arguments(exercise, drawn.data, 0).passed
-            return self._guarded(
-                lambda: counters.count(lambda: exercise.call(self.solution, *passed))
+            return self._call_guarded(
+                lambda: counters.count_accesses(lambda: exercise.call(self.solution, *passed))
             )
         if exercise.wants != "kernel":
             raise CudaSupportError("only the simulator can count the accesses of a Python function")
@@ -488,37 +490,39 @@ class _Judge:
         """Returns (bytes to the device, bytes to the host) that a call must copy for its host arrays."""
         if not self.exercise.host_arrays:
             return 0, 0
-        arrays = [value for value in arguments.given() if isinstance(value, np.ndarray)]
+        arrays = [
+            value for value in arguments.original_arguments() if isinstance(value, np.ndarray)
+        ]
         results = arguments.results(returned)
         return sum(array.nbytes for array in arrays), sum(result.nbytes for result in results)
 
     def _check_speed(self):
-        from numbalite.judge.fresh import loaded_anew
+        from numbalite.judge.fresh import reload_solution
 
         exercise = self.exercise
         n = exercise.large[1 if self.simulated else 0]
         limit = exercise.simulated_limit if self.simulated else exercise.limit
         reference = exercise.reference()
-        self.solution = loaded_anew(self.solution)
+        self.solution = reload_solution(self.solution)
         sets = [self.referee.draw(n) for _ in range(2)]
         mine = _TimedSolution(
-            exercise, self.solution, sets, lambda call: self._guarded(call, timed=True)
+            exercise, self.solution, sets, lambda call: self._call_guarded(call, timed=True)
         )
         theirs = _TimedSolution(exercise, reference, sets, lambda call: call())
         for which in range(len(sets)):
-            returned, _ = self._guarded(lambda: mine.call(which))  # noqa: B023
+            returned, _ = self._call_guarded(lambda: mine.timed_call(which))  # noqa: B023
             self._compare_timed(mine, which, returned)
         best = other = float("inf")
         for tried in range(1, _TRIES_NEAR_LIMIT + 1):
-            other = min(other, theirs.seconds())
-            best = min(best, mine.seconds(lambda *call: self._compare_timed(mine, *call)))
+            other = min(other, theirs.median_seconds())
+            best = min(best, mine.median_seconds(lambda *call: self._compare_timed(mine, *call)))
             excess = best / (limit * other)
             if excess <= 1 or excess > 5 or (excess > 1.5 and tried >= _TRIES):
                 break
         self.times = best, other
         ratio = f"{best / other:.2f}"
         said = (
-            f"{duration(best)} for {exercise.said(n)}; the reference takes {duration(other)} "
+            f"{duration_text(best)} for {exercise.said(n)}; the reference takes {duration_text(other)} "
             f"on this machine ({ratio} times as long; up to {limit:g} times passes"
         )
         if self.simulated:
@@ -552,27 +556,27 @@ class _TimedSolution:
         self.arguments = Arguments(exercise, sets[0].data, 0)
         self._sources = [Arguments(exercise, each.data, 0) for each in sets]
 
-    def call(self, which):
+    def timed_call(self, which):
         """Returns (the return value of the solution, seconds) for one call on a data set."""
-        from numbalite.judge.fresh import once
+        from numbalite.judge.fresh import time_one_call
 
         self.arguments.copy(self._sources[which])
-        return once(lambda: self.exercise.call(self.solution, *self.arguments.passed))
+        return time_one_call(lambda: self.exercise.call(self.solution, *self.arguments.passed))
 
-    def seconds(self, compare=None):
+    def median_seconds(self, compare=None):
         """Returns the median of the times in seconds of five calls, or of fewer calls if they take long.
         After each call, calls ``compare(index of the data set, return value of the solution)``."""
         times, last = [], 0
         while len(times) < _CALLS and sum(times) < _ENOUGH:
             last = (last + 1) % len(self.sets)
-            returned, seconds = self.guard(lambda: self.call(last))  # noqa: B023
+            returned, seconds = self.guard(lambda: self.timed_call(last))  # noqa: B023
             if compare is not None:
                 compare(last, returned)
             times.append(seconds)
-        self.clear()
+        self.reset_results()
         return statistics.median(times)
 
-    def clear(self):
+    def reset_results(self):
         """Overwrites the results in the arrays with the initial data."""
         self.arguments.copy(self._sources[0])
 
@@ -599,9 +603,9 @@ def _digest(arrays):
 
 
 def _kind_of_solution(solution):
-    from numbalite.judge.fresh import kind_of
+    from numbalite.judge.fresh import solution_kind
 
-    kind = kind_of(solution) or ("ufunc" if type(solution) is np.ufunc else "")
+    kind = solution_kind(solution) or ("ufunc" if type(solution) is np.ufunc else "")
     noun = kind or type(solution).__name__
     return f"{'an' if noun[0] in 'aeio' else 'a'} {noun}"
 

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 from numbalite.cxx import linemap
 
-from .catalogue import exercises, find
+from .catalogue import exercises, find_exercise
 
 
-class Piece(NamedTuple):
+class Section(NamedTuple):
     """A part of the file that runs separately: a cell, or the lines between two ``# %%`` lines."""
 
     text: str
@@ -31,7 +31,7 @@ class Piece(NamedTuple):
     """Its name in tracebacks."""
 
 
-class Missing(Exception):
+class MissingAnswer(Exception):
     """Raised if the file has no answer to an exercise; the message is the reason."""
 
 
@@ -45,7 +45,9 @@ class Learner:
 
     def __init__(self, path, skipped=None, begins=None):
         self.path = pathlib.Path(path)
-        self.pieces = _cells(self.path) if self.path.suffix == ".ipynb" else _split_file(self.path)
+        self.pieces = (
+            _notebook_cells(self.path) if self.path.suffix == ".ipynb" else _split_file(self.path)
+        )
         self._skipped = skipped or {}
         self._begins = begins
         self._answers = None
@@ -71,9 +73,9 @@ class Learner:
         self.run()
         if name in self._answers:
             return self._answers[name]
-        find(name)
+        find_exercise(name)
         because = "".join(f"\n{problem}" for problem in self._problems)
-        raise Missing(f"{self.path.name} has no {name}.{because}")
+        raise MissingAnswer(f"{self.path.name} has no {name}.{because}")
 
     def run(self):
         """Runs the file, once."""
@@ -87,7 +89,7 @@ class Learner:
         answers, names = {}, {"__name__": "__main__", "__file__": str(self.path)}
         run = (
             _ipython_runner(names)
-            if any(map(_needs_ipython, self.pieces))
+            if any(map(_uses_ipython_magic, self.pieces))
             else _python_runner(names)
         )
         judging.collector = answers.__setitem__
@@ -115,7 +117,7 @@ class Learner:
 # --- reading ---------------------------------------------------------------------------------------------
 
 
-def _cells(path):
+def _notebook_cells(path):
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         code = [
@@ -125,7 +127,7 @@ def _cells(path):
         ]
     except (ValueError, KeyError, TypeError) as problem:
         raise ValueError(f"{path}: not a notebook ({type(problem).__name__}: {problem})") from None
-    return [Piece(text, f"<{path.name}, cell {identity}>") for identity, text in code]
+    return [Section(text, f"<{path.name}, cell {identity}>") for identity, text in code]
 
 
 def _split_file(path):
@@ -134,7 +136,7 @@ def _split_file(path):
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     starts = [0, *(i for i, line in enumerate(lines) if line.startswith("# %%")), len(lines)]
     return [
-        Piece("\n" * start + "".join(lines[start:end]), str(path))
+        Section("\n" * start + "".join(lines[start:end]), str(path))
         for start, end in itertools.pairwise(starts)
         if "".join(lines[start:end]).strip()
     ]
@@ -170,7 +172,7 @@ def _comment_out_magic(text):
     return re.sub(r"^(\s*)(?=[%!])", r"\1pass  # ", text, flags=re.M)
 
 
-def _needs_ipython(piece):
+def _uses_ipython_magic(piece):
     return re.search(r"^\s*(%%|%load_ext)", piece.text, re.M) is not None
 
 
@@ -181,7 +183,7 @@ def _exception_of(run, piece):
     try:
         with timeouts.time_limit(timeouts.CELL_LIMIT, _section_title(piece)):
             return run(piece)
-    except timeouts.Endless as error:
+    except timeouts.TimeLimitExceeded as error:
         return error
 
 

@@ -25,7 +25,7 @@ _SHORT = {"passed": "yes", "failed": "no", "missing": "-"}
 _NUMBER = {"passed": 1, "failed": 0, "missing": 0}
 
 
-class Marks:
+class MarkTable:
     """All marks of a run. ``points`` maps exercises to their points, in the order of the course; unknown
     exercises follow, with one point each."""
 

@@ -16,7 +16,7 @@ _NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
 UNFILLED = "There is no answer yet: fill in the cell."
 
 
-class OnTheHost(Exception):
+class ComputedOnHost(Exception):
     """Raised if the solution computes with NumPy instead of the GPU."""
 
 
@@ -39,7 +39,7 @@ def _do_nothing():
     pass
 
 
-def explain(error) -> Failed:
+def exception_message(error) -> Failed:
     """Returns the judge's message about an exception of the solution."""
     from numbalite.errors import (
         CompileError,
@@ -54,7 +54,7 @@ def explain(error) -> Failed:
     place = line_of(error)
     if isinstance(error, NotImplementedError):
         return Failed(UNFILLED)
-    if isinstance(error, OnTheHost):
+    if isinstance(error, ComputedOnHost):
         return Failed(f"This line computes on the CPU (NumPy's {error}). Use the GPU.", place)
     if isinstance(error, (CompileError, TranslationError)):
         return Failed("It does not compile:", _first_lines_of(str(error)))
@@ -110,7 +110,7 @@ def _describe_error(error):
     return reason, "\n".join([*rows, order, "", _first_lines_of(str(error))])
 
 
-def is_ours(file) -> bool:
+def is_library_file(file) -> bool:
     """Returns whether the file is one of numbalite or NumPy, or missing."""
     return file.startswith((_OURS, _NUMPY, "<frozen "))
 
@@ -129,7 +129,7 @@ def line_of(error) -> str:
     found, trace = None, error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        if not is_ours(file):
+        if not is_library_file(file):
             found = file, trace.tb_lineno
         trace = trace.tb_next
     if found is None:

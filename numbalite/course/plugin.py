@@ -2,8 +2,8 @@
 and fixtures for tests of kernels. The option ``--numbalite-races`` checks the kernels that tests launch for
 races.
 
-pytest loads the plugin by its entry point in every run on a machine where numbalite is installed. So only
-pytest is imported here; numbalite is imported when a fixture is used. In a checkout that is not installed,
+pytest loads the plugin by its entry point in every run on a machine where numbalite is installed. This
+module therefore imports only pytest; a fixture imports numbalite when it is used. In a checkout that is not installed,
 use ``pytest -p numbalite.course.plugin``.
 """
 
@@ -100,12 +100,12 @@ def kernel_time(request):
     """
     from numbalite.course import timed
 
-    def measure(f, *args, label=None, repeat=7, **kw):
+    def measure_and_record(f, *args, label=None, repeat=7, **kw):
         seconds = timed(f, *args, repeat=repeat, **kw)
-        record(request.node, label or getattr(f, "__name__", type(f).__name__), seconds)
+        record_time(request.node, label or getattr(f, "__name__", type(f).__name__), seconds)
         return seconds
 
-    return measure
+    return measure_and_record
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def assert_close():
     import numpy as np
 
     from numbalite import cuda
-    from numbalite.judge.compare import mismatch, number
+    from numbalite.judge.compare import element_text, find_mismatch
     from numbalite.types.tolerance import tolerance
 
     def on_host(value):
@@ -136,21 +136,21 @@ def assert_close():
             return cuda.as_cuda_array(value).copy_to_host()
         return np.asarray(value)
 
-    def check(got, expected, terms=1):
+    def check_close(got, expected, terms=1):
         __tracebackhide__ = True
         got, expected = on_host(got), on_host(expected)
         assert got.shape == expected.shape, f"shape {got.shape}, expected {expected.shape}"
         assert got.dtype == expected.dtype, f"dtype {got.dtype}, expected {expected.dtype}"
-        found = mismatch(got, expected, tolerance(got.dtype, terms))
+        found = find_mismatch(got, expected, tolerance(got.dtype, terms))
         assert found is None, (
             f"{found.wrong} of {found.total} elements are wrong, the first at {list(found.place)}: "
-            f"{number(found.got)}, expected {number(found.expected)}"
+            f"{element_text(found.got)}, expected {element_text(found.expected)}"
         )
 
-    return check
+    return check_close
 
 
-def record(node, label, seconds, reference=None):
+def record_time(node, label, seconds, reference=None):
     """Adds a time to a test's report, for the table after the run."""
     node.user_properties.append((_TIME, [label, seconds, reference]))
 
@@ -218,10 +218,10 @@ def _show_marks(terminalreporter, found):
     if not rows:
         return
     from numbalite.course import exercises
-    from numbalite.course.marks import Mark, Marks
+    from numbalite.course.marks import Mark, MarkTable
 
     points = {name: kind.points for name, kind in exercises().items()}
-    marks = Marks([Mark(*row) for row in rows], points)
+    marks = MarkTable([Mark(*row) for row in rows], points)
     terminalreporter.section("marks")
     for line in marks.lines(terminalreporter._tw.fullwidth):
         terminalreporter.write_line(line)
@@ -236,13 +236,15 @@ def _show_times(terminalreporter, rows):
     if not rows:
         return
     from numbalite.course.device import simulated
-    from numbalite.course.verdict import duration
+    from numbalite.course.verdict import duration_text
 
     where = "on the simulator: times of a CPU, not of a GPU" if simulated() else "on the GPU"
     terminalreporter.section(f"kernel times ({where})")
     width = max(len(f"{node.rpartition('::')[2]}  {label}") for node, label, _, _ in rows)
     for node, label, seconds, reference in sorted(rows):
-        line = f"{node.rpartition('::')[2]}  {label}".ljust(width) + f"  {duration(seconds):>9}"
+        line = (
+            f"{node.rpartition('::')[2]}  {label}".ljust(width) + f"  {duration_text(seconds):>9}"
+        )
         if reference:
-            line += f"  reference {duration(reference):>9}  ratio {seconds / reference:.2f}"
+            line += f"  reference {duration_text(reference):>9}  ratio {seconds / reference:.2f}"
         terminalreporter.write_line(line)

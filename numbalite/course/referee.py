@@ -19,14 +19,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numbalite.judge.compare import described, mismatch
+from numbalite.judge.compare import failure_rows, find_mismatch
 from numbalite.judge.guarded import is_unwritten
 from numbalite.judge.messages import receive, send
-from numbalite.judge.verdict import Failed, aligned
+from numbalite.judge.verdict import Failed, aligned_rows
 
 from .arguments import Arguments
-from .catalogue import find, load
-from .mistakes import explain
+from .catalogue import find_exercise, load_exercises
+from .mistakes import exception_message
 
 MAX_DRAWN = 4
 """Data that can be compared: the last ones that were drawn."""
@@ -85,7 +85,7 @@ class Referee:
             if len(got) != len(expected):
                 raise Failed(f"It returns {len(got)} results; {len(expected)} are wanted.")
             for name, have, want in zip(names, got, expected):
-                self._compare(name, have, np.asarray(want), drawn)
+                self._compare_arrays(name, have, np.asarray(want), drawn)
         self.right[drawn.n] += 1
 
     def is_passed(self, speed) -> bool:
@@ -102,7 +102,7 @@ class Referee:
         arguments = Arguments(self.exercise, drawn.data, 0)
         return tuple(arguments.results(self.exercise.call(self._reference, *arguments.passed)))
 
-    def _compare(self, name, got, want, drawn):
+    def _compare_arrays(self, name, got, want, drawn):
         size = self.exercise.said(drawn.n)
         if got.shape != want.shape:
             raise Failed(
@@ -110,7 +110,7 @@ class Referee:
             )
         if got.dtype != want.dtype:
             raise Failed(f"With {size}, {name} is {got.dtype}; it should be {want.dtype}.")
-        found = mismatch(got, want, self.exercise.allowed(got.dtype))
+        found = find_mismatch(got, want, self.exercise.allowed(got.dtype))
         if found is None:
             return
         count = f"{found.wrong:,} of {found.total:,} elements are"
@@ -125,7 +125,7 @@ class Referee:
             for parameter, value in zip(self.exercise.parameters, pickle.loads(drawn.data))
             if parameter not in self.exercise.outputs or not is_unwritten(value)
         ]
-        failed = Failed(reason, aligned(described(name, got, want, found, arguments)))
+        failed = Failed(reason, aligned_rows(failure_rows(name, got, want, found, arguments)))
         failed.wrong_results = True
         raise failed
 
@@ -144,17 +144,17 @@ class RemoteReferee:
         self._pipe = pipe
 
     def draw(self, n) -> DrawnArguments:
-        key = self._asked({"draw": n})
+        key = self._request({"draw": n})
         return DrawnArguments(key, n, self._pipe.recv_bytes())
 
     def compare(self, key, got, by_reference=False):
-        failed = self._asked({"compare": key, "by_reference": by_reference}, got)
+        failed = self._request({"compare": key, "by_reference": by_reference}, got)
         if failed is not None:
             raised = Failed(failed["reason"], failed["case"])
             raised.wrong_results = failed["wrong_results"]
             raise raised
 
-    def _asked(self, message, arrays=()):
+    def _request(self, message, arrays=()):
         try:
             send(self._pipe, message, arrays)
             return receive(self._pipe)[0]
@@ -169,7 +169,7 @@ def serve():
     learner, grader = (multiprocessing.connection.Connection(int(end)) for end in sys.argv[1:3])
     warnings.simplefilter("ignore")
     for module in receive(grader)[0]:
-        load(module)
+        load_exercises(module)
     referee, waited = None, [learner, grader]
     while True:
         for pipe in multiprocessing.connection.wait(waited):
@@ -180,7 +180,7 @@ def serve():
                 elif "begin" in message:
                     referee = None
                     with contextlib.suppress(KeyError):
-                        referee = Referee(find(message["begin"]))
+                        referee = Referee(find_exercise(message["begin"]))
                     send(pipe, referee is not None)
                 else:
                     send(pipe, referee is not None and referee.is_passed(message["passed"]))
@@ -203,7 +203,7 @@ def _answer_message(pipe, referee, message, got):
     try:
         referee.compare(message["compare"], got, message["by_reference"])
     except Exception as error:
-        failed = explain(error)
+        failed = exception_message(error)
         said = {"reason": failed.reason, "case": failed.case, "wrong_results": failed.wrong_results}
         send(pipe, said)
     else:

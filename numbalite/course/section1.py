@@ -6,7 +6,7 @@ import numpy as np
 
 from numbalite.types.tolerance import Tolerance
 
-from .assessment import Assessment, drawn, exercise, plural, stretched
+from .assessment import Assessment, count_with_noun, drawn_element_count, exercise, repeat_to_length
 
 
 class _UfuncExercise(Assessment):
@@ -28,12 +28,12 @@ class ZeroSuppress(_UfuncExercise):
     large = (100_000_000, 100_000)
 
     def make(self, rng, n):
-        m = drawn(n)
+        m = drawn_element_count(n)
         waveform = rng.normal(0, 12, m) + 80 * (rng.random(m) < 0.1)
         threshold = int(rng.integers(5, 30))
         waveform = waveform.astype(np.int16)
         waveform[rng.random(m) < 0.1] = threshold
-        return *stretched(n, waveform), threshold
+        return *repeat_to_length(n, waveform), threshold
 
     def expected(self, sample, threshold):
         return np.where(sample < threshold, 0, sample).astype(np.int16)
@@ -59,11 +59,11 @@ class Magnitude(_UfuncExercise):
     zero_point = 2500.0
 
     def make(self, rng, n):
-        m = drawn(n)
+        m = drawn_element_count(n)
         counts = rng.lognormal(5, 2, m).astype(np.float32)
         counts[rng.random(m) < 0.1] = 0
         counts[rng.random(m) < 0.1] *= -1
-        return stretched(n, counts)
+        return repeat_to_length(n, counts)
 
     def expected(self, counts):
         with np.errstate(all="ignore"):
@@ -95,10 +95,10 @@ class GreatCircle(_UfuncExercise):
     radius = 6371.0
 
     def make(self, rng, n):
-        latitudes = rng.uniform(-1.5, 1.5, (2, drawn(n))).astype(np.float32)
+        latitudes = rng.uniform(-1.5, 1.5, (2, drawn_element_count(n))).astype(np.float32)
         # Points on opposite sides of the Earth are excluded, because float32 has too few digits for them.
-        longitudes = rng.uniform(-1.2, 1.2, (2, drawn(n))).astype(np.float32)
-        return stretched(n, latitudes[0], longitudes[0], latitudes[1], longitudes[1])
+        longitudes = rng.uniform(-1.2, 1.2, (2, drawn_element_count(n))).astype(np.float32)
+        return repeat_to_length(n, latitudes[0], longitudes[0], latitudes[1], longitudes[1])
 
     def expected(self, latitude1, longitude1, latitude2, longitude2):
         f1, l1, f2, l2 = map(np.float64, (latitude1, longitude1, latitude2, longitude2))
@@ -109,7 +109,7 @@ class GreatCircle(_UfuncExercise):
         return Tolerance(2e-5, 0.0, 0.02)
 
     def said(self, n):
-        return f"{plural(n, 'pair')} of places"
+        return f"{count_with_noun(n, 'pair')} of places"
 
     def reference(self):
         from numbalite import cuda, vectorize
@@ -156,7 +156,7 @@ class Normalized(_UfuncExercise):
 
     def said(self, n):
         width = 3 if n > 2000 else self._lengths[n % 5]
-        return f"{plural(n, 'vector')} of {width}"
+        return f"{count_with_noun(n, 'vector')} of {width}"
 
     def reference(self):
         from numbalite import guvectorize
@@ -240,8 +240,10 @@ class HiddenLayer(Assessment):
     hint = "Look at what is copied, and how often: only the activations have to come back."
 
     def make(self, rng, n):
-        greyscales = rng.integers(0, 256, drawn(n)).astype(np.float32)
-        return stretched(n, greyscales, rng.normal(0, 1, drawn(n)).astype(np.float32))
+        greyscales = rng.integers(0, 256, drawn_element_count(n)).astype(np.float32)
+        return repeat_to_length(
+            n, greyscales, rng.normal(0, 1, drawn_element_count(n)).astype(np.float32)
+        )
 
     def expected(self, greyscales, weights):
         return np.tanh(np.float64(greyscales) / 255 * np.float64(weights)).astype(np.float32)

@@ -7,10 +7,17 @@ import numpy as np
 
 from numbalite.judge.guarded import unwritten
 
-from .assessment import Assessment, blocks, drawn, exercise, plural, stretched
+from .assessment import (
+    Assessment,
+    block_count,
+    count_with_noun,
+    drawn_element_count,
+    exercise,
+    repeat_to_length,
+)
 
 
-class _Kernel(Assessment):
+class _KernelExercise(Assessment):
     """Exercise base: a kernel that the judge launches, with one thread per element."""
 
     section = 2
@@ -19,15 +26,15 @@ class _Kernel(Assessment):
     launches = (1, 1)
 
     def call(self, solution, *arguments):
-        solution[blocks(self.tasks(arguments), self.threads), self.threads](*arguments)
+        solution[block_count(self.thread_count(arguments), self.threads), self.threads](*arguments)
 
-    def tasks(self, arguments):
+    def thread_count(self, arguments):
         """Returns the number of threads that a call needs."""
         return arguments[-1].size
 
 
 @exercise
-class VAdd(_Kernel):
+class VAdd(_KernelExercise):
     """out[i] = a[i] + b[i]"""
 
     name = "vadd"
@@ -56,7 +63,7 @@ class VAdd(_Kernel):
 
 
 @exercise
-class Saxpy(_Kernel):
+class Saxpy(_KernelExercise):
     """Exercise: y[i] = alpha * x[i] + y[i], with fewer threads than elements."""
 
     name = "saxpy"
@@ -89,7 +96,7 @@ class Saxpy(_Kernel):
 
 
 @exercise
-class Increment2D(_Kernel):
+class Increment2D(_KernelExercise):
     """Exercise: add one to every element of a 2-D array; blocks extend past the edges of the array."""
 
     name = "increment_2d"
@@ -107,11 +114,11 @@ class Increment2D(_Kernel):
         return image + np.int32(1)
 
     def said(self, n):
-        return f"{plural(n, 'row')} of {1 + n * 7 // 5:,}"
+        return f"{count_with_noun(n, 'row')} of {1 + n * 7 // 5:,}"
 
     def call(self, solution, image):
         # Equal numbers of blocks along both axes, so that the solution may use either as x.
-        side = blocks(max(image.shape), 16)
+        side = block_count(max(image.shape), 16)
         solution[(side, side), (16, 16)](image)
 
     def reference(self):
@@ -128,7 +135,7 @@ class Increment2D(_Kernel):
 
 
 @exercise
-class Histogram(_Kernel):
+class Histogram(_KernelExercise):
     """Exercise: add one to counts[v] for each value v that is a valid index of counts."""
 
     name = "histogram"
@@ -140,17 +147,17 @@ class Histogram(_Kernel):
 
     def make(self, rng, n):
         bins = 3 + n * 7 % 37
-        m = drawn(n)
+        m = drawn_element_count(n)
         values = rng.normal(bins / 2, bins / 5, m).astype(np.int32)
         values[rng.random(m) < 0.1] = bins
         values[rng.random(m) < 0.1] = -1
-        return *stretched(n, values), rng.integers(0, 5, bins).astype(np.int32)
+        return *repeat_to_length(n, values), rng.integers(0, 5, bins).astype(np.int32)
 
     def expected(self, values, counts):
         inside = values[(values >= 0) & (values < counts.size)]
         return counts + np.bincount(inside, minlength=counts.size).astype(np.int32)
 
-    def tasks(self, arguments):
+    def thread_count(self, arguments):
         return arguments[0].size
 
     def reference(self):
@@ -169,7 +176,7 @@ class Histogram(_Kernel):
 
 
 @exercise
-class BlockSums(_Kernel):
+class BlockSums(_KernelExercise):
     """Exercise: sums[b] is the sum of the 128 values of block b; the learner finds the race in a kernel."""
 
     name = "block_sums"
@@ -189,9 +196,9 @@ class BlockSums(_Kernel):
         return np.float64(values).reshape(-1, self.threads).sum(axis=1).astype(np.float32)
 
     def said(self, n):
-        return f"{plural(n, 'block')} of {self.threads} values"
+        return f"{count_with_noun(n, 'block')} of {self.threads} values"
 
-    def tasks(self, arguments):
+    def thread_count(self, arguments):
         return arguments[0].size
 
     def reference(self):
@@ -214,7 +221,7 @@ class BlockSums(_Kernel):
 
 
 @exercise
-class MonteCarloPi(_Kernel):
+class MonteCarloPi(_KernelExercise):
     """Exercise: hits[i] is the number of a thread's random points in the quarter circle."""
 
     name = "monte_carlo_pi"
@@ -319,10 +326,10 @@ class Spectrum(Assessment):
     def make(self, rng, n):
         bins, width = int(rng.integers(20, 60)), int(rng.integers(5, 20))
         peak = rng.uniform(0.3, 0.7) * bins * width
-        heights = rng.normal(peak, 1.5 * width, drawn(n))
+        heights = rng.normal(peak, 1.5 * width, drawn_element_count(n))
         flat = rng.random(heights.size) < 0.3
         heights[flat] = rng.uniform(0, 1.2 * bins * width, np.count_nonzero(flat))
-        return *stretched(n, np.maximum(heights, 0).astype(np.int32)), width, bins
+        return *repeat_to_length(n, np.maximum(heights, 0).astype(np.int32)), width, bins
 
     def expected(self, heights, width, bins):
         channels = heights // width
@@ -349,7 +356,7 @@ class Spectrum(Assessment):
         def spectrum(heights, width, bins):
             counts = cuda.device_array(bins, np.int32)
             counts.fill(0)
-            grid = min(1024, blocks(heights.size, 256))
+            grid = min(1024, block_count(heights.size, 256))
             count[grid, 256](heights, width, counts)
             return counts
 

@@ -10,7 +10,7 @@ import numpy as np
 from numbalite.judge.guarded import unwritten
 from numbalite.types.tolerance import Tolerance
 
-from .assessment import Assessment, blocks, exercise, plural
+from .assessment import Assessment, block_count, count_with_noun, exercise
 from .counters import Limit
 
 _SECTORS = 6.5
@@ -89,11 +89,11 @@ class Rotate(_SharedTileExercise):
         return np.rot90(a, -1).copy()
 
     def said(self, n):
-        return f"{plural(n, 'row')} of {_column_count(n):,}"
+        return f"{count_with_noun(n, 'row')} of {_column_count(n):,}"
 
     def call(self, solution, a, out):
         rows, columns = a.shape
-        solution[(blocks(columns, 32), blocks(rows, 32)), (32, 32)](a, out)
+        solution[(block_count(columns, 32), block_count(rows, 32)), (32, 32)](a, out)
 
     def reference(self):
         from numbalite import cuda
@@ -125,12 +125,12 @@ class _RowProducts(_SharedTileExercise):
     shared = 2 * 16 * 16 * 4
     limit = 1.5
 
-    def others(self, n):
+    def other_shape(self, n):
         """Returns (rows of the other matrix, columns of both matrices)"""
         return n if n > 1000 else max(1, n // 2), _column_count(n)
 
     def said(self, n):
-        rows, inner = self.others(n)
+        rows, inner = self.other_shape(n)
         return f"{n} and {rows} rows of {inner} numbers"
 
 
@@ -145,7 +145,7 @@ class AllPairs(_RowProducts):
     terms = 70
 
     def make(self, rng, n):
-        columns, inner = self.others(n)
+        columns, inner = self.other_shape(n)
         a, b = rng.random((n, inner), np.float32), rng.random((columns, inner), np.float32)
         return a, b, unwritten((n, columns), np.float32)
 
@@ -157,7 +157,7 @@ class AllPairs(_RowProducts):
 
     def call(self, solution, a, b, c):
         rows, columns = c.shape
-        solution[(blocks(columns, 16), blocks(rows, 16)), (16, 16)](a, b, c)
+        solution[(block_count(columns, 16), block_count(rows, 16)), (16, 16)](a, b, c)
 
     def reference(self):
         from numbalite import cuda
@@ -207,7 +207,7 @@ class Smooth(_SharedTileExercise):
         return (np.lib.stride_tricks.sliding_window_view(padded, 9).sum(-1) / 9).astype(np.float32)
 
     def call(self, solution, x, out):
-        solution[blocks(x.size, self.threads), self.threads](x, out)
+        solution[block_count(x.size, self.threads), self.threads](x, out)
 
     def reference(self):
         from numbalite import cuda
@@ -263,7 +263,7 @@ class Dot(_SharedTileExercise):
         return Tolerance(1e-4, 0.0)
 
     def call(self, solution, x, y, out):
-        solution[min(1024, blocks(x.size, self.threads)), self.threads](x, y, out)
+        solution[min(1024, block_count(x.size, self.threads)), self.threads](x, y, out)
 
     def reference(self):
         from numbalite import cuda
@@ -373,7 +373,7 @@ class Wave(Assessment):
 
         def wave(before, now, steps):
             rows, columns = now.shape
-            launch = step[(blocks(columns, 32), blocks(rows, 8)), (32, 8)]
+            launch = step[(block_count(columns, 32), block_count(rows, 8)), (32, 8)]
             fields = [cuda.device_array_like(now) for _ in range(3)]
             for i in range(steps):
                 after = fields[i % 3]
@@ -399,7 +399,7 @@ class BestMatch(_RowProducts):
     )
 
     def make(self, rng, n):
-        rows, inner = self.others(n)
+        rows, inner = self.other_shape(n)
         a = rng.uniform(-1, 1, (n, inner)).astype(np.float32)
         b = rng.uniform(-1, 1, (rows, inner)).astype(np.float32)
         return a, b, np.full(rows, -np.inf, np.float32)
@@ -411,7 +411,7 @@ class BestMatch(_RowProducts):
         return Tolerance(1e-4, 1e-5, 1e-5)
 
     def call(self, solution, a, b, best):
-        solution[(blocks(b.shape[0], 16), blocks(a.shape[0], 16)), (16, 16)](a, b, best)
+        solution[(block_count(b.shape[0], 16), block_count(a.shape[0], 16)), (16, 16)](a, b, best)
 
     def reference(self):
         from numbalite import cuda

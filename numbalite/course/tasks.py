@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from numbalite.course import timeouts
-from numbalite.judge.compare import mismatch, number, row
+from numbalite.judge.compare import array_text, element_text, find_mismatch
 from numbalite.judge.verdict import Failed
 from numbalite.types.tolerance import tolerance
 
-from .mistakes import UNFILLED, explain, is_unfilled
+from .mistakes import UNFILLED, exception_message, is_unfilled
 from .verdict import Verdict
 
 
@@ -63,14 +63,14 @@ def _answer_verdict(name, answer, run, expected, checks, terms):
         answers = answer if isinstance(answer, tuple) else (answer,)
         if any(map(is_unfilled, answers)):
             raise Failed(UNFILLED)
-        _compare(_run(run, checks), expected, terms)
+        _compare_results(_run_as_numpy(run, checks), expected, terms)
     except Exception as error:
-        failed = explain(error)
+        failed = exception_message(error)
         return Verdict(name, False, failed.reason, case=failed.case)
     return Verdict(name, True, "Right.")
 
 
-def _run(run, checks):
+def _run_as_numpy(run, checks):
     """Returns the result of run() as a NumPy value, with a time limit."""
     from numbalite import cuda
     from numbalite.course.device import simulated
@@ -85,24 +85,24 @@ def _run(run, checks):
     if not simulated():
         return timeouts.run_in_thread(run_and_wait)
     with cuda.checks(limit=timeouts.LIMIT) if checks else timeouts.stop_kernels_after_limit(True):
-        return timeouts.run_here(run_and_wait)
+        return timeouts.run_in_this_thread(run_and_wait)
 
 
-def _compare(got, expected, terms):
+def _compare_results(got, expected, terms):
     if got is None or got is Ellipsis:
         raise Failed(UNFILLED)
     got, expected = np.asarray(got), np.asarray(expected)
     if got.shape != expected.shape:
         raise Failed(f"The result has the shape {got.shape}; it should be {expected.shape}.")
     allowed = tolerance(got.dtype if got.dtype.kind in "fc" else expected.dtype, terms)
-    found = mismatch(got, expected, allowed)
+    found = find_mismatch(got, expected, allowed)
     if found is None:
         return
     if found.total <= 8 and got.ndim < 2:
-        case = f"expected = {row(expected)}\ngot      = {row(got)}"
+        case = f"expected = {array_text(expected)}\ngot      = {array_text(got)}"
     else:
         place = ", ".join(map(str, found.place))
-        case = f"[{place}], expected = {number(found.expected)}\n[{place}], got      = {number(found.got)}"
+        case = f"[{place}], expected = {element_text(found.expected)}\n[{place}], got      = {element_text(found.got)}"
     many = (
         "1 element is" if found.wrong == 1 else f"{found.wrong:,} of {found.total:,} elements are"
     )

@@ -10,11 +10,11 @@ import pathlib
 
 import pytest
 
-from numbalite.course.catalogue import exercises, find, load
+from numbalite.course.catalogue import exercises, find_exercise, load_exercises
 from numbalite.course.grading import Grader, Result
 from numbalite.course.judging import judge
 from numbalite.course.learner import Learner
-from numbalite.course.plugin import record, record_mark
+from numbalite.course.plugin import record_mark, record_time
 
 
 def pytest_generate_tests(metafunc):
@@ -22,8 +22,10 @@ def pytest_generate_tests(metafunc):
     wanted = _required_exercises(option("--exercises", None) or [], option("--section", None))
     paths = option("--learner", None) or []
     if paths:
-        files = _label_learners([file for path in paths for file in _files(path)])
-        cases = [(label, file, name) for label, file in files for name in _names(file, wanted)]
+        files = _label_learners([file for path in paths for file in _learner_files(path)])
+        cases = [
+            (label, file, name) for label, file in files for name in _names_to_grade(file, wanted)
+        ]
     else:
         cases = [(None, None, name) for name in wanted or exercises()]
     marks = ()
@@ -37,13 +39,13 @@ def pytest_generate_tests(metafunc):
 
 
 def _required_exercises(asked, section):
-    """Returns the exercises that every learner must have answered; None if each learner is graded on the
+    """Returns the exercises that every learner must have answered, or None if each learner is graded on the
     exercises that they have answered."""
     names = []
     modules = [what for what in asked if what not in exercises()]
     for module in modules:
         try:
-            names += load(module)
+            names += load_exercises(module)
         except (ImportError, ValueError) as problem:
             raise pytest.UsageError(
                 f"--exercises {module}: {problem}. It is a module, or its file, or one of {', '.join(exercises())}"
@@ -58,7 +60,7 @@ def _required_exercises(asked, section):
     return [name for name in known if name in names] if asked or section is not None else None
 
 
-def _files(path):
+def _learner_files(path):
     """Returns (name of a learner, file) for a file, or for each file in a folder."""
     top = pathlib.Path(path)
     if top.is_file():
@@ -87,7 +89,7 @@ def _label_learners(files):
     return [(label if labels.count(label) == 1 else str(file), file) for label, file in files]
 
 
-def _names(file, wanted):
+def _names_to_grade(file, wanted):
     """Returns the names of the answers to grade in a file. Names that are not exercises are
     included, and fail. Returns [None] if the file has no answers."""
     try:
@@ -106,14 +108,14 @@ def grader(request):
     modules = [what for what in option("--exercises", None) or [] if what not in _COURSE]
     current = {}
 
-    def grade(file):
+    def grade_file(file):
         if file not in current:
             while current:
                 current.popitem()[1].close()
             current[file] = Grader(file, modules, not option("--no-speed", False))
         return current[file]
 
-    yield grade
+    yield grade_file
     while current:
         current.popitem()[1].close()
 
@@ -154,7 +156,7 @@ def test_exercise(label, file, name, request, references):
         _judge_own_solution(name, request) if file is None else _grade_file(file, name, request)
     )
     if result.seconds is not None:
-        record(request.node, "", result.seconds, result.reference_seconds)
+        record_time(request.node, "", result.seconds, result.reference_seconds)
     if label is not None:
         outcome = "passed" if result.passed else "missing" if result.missing else "failed"
         record_mark(request.node, label, name or "(no exercise)", outcome, result.text)
@@ -165,7 +167,7 @@ def test_exercise(label, file, name, request, references):
 def _judge_own_solution(name, request):
     """Returns the judge's own solution."""
     speed = not request.config.getoption("--no-speed", False)
-    verdict = judge(name, find(name).reference(), speed=speed)
+    verdict = judge(name, find_exercise(name).reference(), speed=speed)
     return Result(
         verdict.passed,
         str(verdict),

@@ -41,7 +41,7 @@ _UNSTOPPABLE = (
 )
 
 
-class Endless(BaseException):
+class TimeLimitExceeded(BaseException):
     """Raised to end a call that takes too long. This class is not derived from Exception, because programs
     catch Exception."""
 
@@ -56,18 +56,18 @@ def stop_kernels_after_limit(simulated):
 
 @contextlib.contextmanager
 def time_limit(seconds, what):
-    """Raises Endless in the `with` block after this number of seconds; messages refer to the block as
+    """Raises TimeLimitExceeded in the `with` block after this number of seconds; messages refer to the block as
     ``what``. Only the main thread receives signals, so other threads have no limit."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def ring(number, frame):
-        raise Endless(f"{what} was not done after {seconds:g} seconds. {ENDLESS}")
+    def raise_time_limit(number, frame):
+        raise TimeLimitExceeded(f"{what} was not done after {seconds:g} seconds. {ENDLESS}")
 
     last = threading.Timer(seconds + GRACE, _error_if_unstoppable, (what, seconds))
     last.daemon = True
-    before = signal.signal(signal.SIGALRM, ring)
+    before = signal.signal(signal.SIGALRM, raise_time_limit)
     began, (others, again) = time.monotonic(), signal.setitimer(signal.ITIMER_REAL, seconds)
     last.start()
     try:
@@ -95,13 +95,13 @@ def _error_if_unstoppable(what, seconds):
         os._exit(EXIT_STATUS)
 
 
-def run_here(question):
+def run_in_this_thread(question):
     """Returns the result of question(), or raises its exception, within CALL_LIMIT."""
     try:
         with time_limit(CALL_LIMIT, "The call"):
             return question()
-    except Endless as problem:
-        raise _failure_of(CALL_LIMIT, "", problem) from None
+    except TimeLimitExceeded as problem:
+        raise _time_limit_failure(CALL_LIMIT, "", problem) from None
 
 
 def run_in_thread(question):
@@ -114,7 +114,7 @@ def run_in_thread(question):
 
     outcome = []
 
-    def run():
+    def run_question():
         try:
             with cuda.limit(LIMIT):
                 result = question()
@@ -122,26 +122,28 @@ def run_in_thread(question):
         except BaseException as problem:  # KeyboardInterrupt is the learner's
             outcome.append((None, problem))
 
-    thread = threading.Thread(target=run, name="numbalite-judge", daemon=True)
+    thread = threading.Thread(target=run_question, name="numbalite-judge", daemon=True)
     thread.start()
     thread.join(LIMIT + GRACE)
     if not outcome:
         ended = ctypes.pythonapi.PyThreadState_SetAsyncExc
-        ended(ctypes.c_ulong(thread.ident), ctypes.py_object(Endless))  # stops a Python loop
+        ended(
+            ctypes.c_ulong(thread.ident), ctypes.py_object(TimeLimitExceeded)
+        )  # stops a Python loop
         thread.join(0.5)
     if not outcome:
         _core.give_up()
-        raise _failure_of(LIMIT, _RUNS_ON)
+        raise _time_limit_failure(LIMIT, _RUNS_ON)
     result, problem = outcome[0]
     if isinstance(problem, KernelTimeout) and "runs on" in str(problem):
-        raise _failure_of(LIMIT, _RUNS_ON)
-    if isinstance(problem, Endless):
-        raise _failure_of(LIMIT, "", problem)
+        raise _time_limit_failure(LIMIT, _RUNS_ON)
+    if isinstance(problem, TimeLimitExceeded):
+        raise _time_limit_failure(LIMIT, "", problem)
     if problem is not None:
         raise problem
     return result
 
 
-def _failure_of(limit, remedy, problem=None):
+def _time_limit_failure(limit, remedy, problem=None):
     place = line_of(problem) if problem is not None else ""
     return Failed(f"{ENDLESS} (It was not done after {limit:g} seconds.){remedy}", place)

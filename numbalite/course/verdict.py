@@ -30,7 +30,7 @@ class Verdict(verdict.Verdict):
         return self.seconds / self.reference_seconds
 
 
-def duration(seconds) -> str:
+def duration_text(seconds) -> str:
     """Returns seconds in words: "41.3 µs"."""
     unit, scale = ("s", 1) if seconds >= 1 else ("ms", 1e3) if seconds >= 1e-3 else ("µs", 1e6)
     value = seconds * scale

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .mistakes import OnTheHost, is_ours, label_of
+from .mistakes import ComputedOnHost, is_library_file, label_of
 
 
-class Work(NamedTuple):
+class DriverWork(NamedTuple):
     """The number of kernel launches, and the bytes copied to the device and to the host."""
 
     launches: int
@@ -29,10 +29,10 @@ class Work(NamedTuple):
         launches = f"{self.launches or 'no'} launch{'' if self.launches == 1 else 'es'}"
         if not self.bytes_in and not self.bytes_out:
             return f"{launches} and no copies"
-        return f"{launches}, copies {volume(self.bytes_in)} to the device and {volume(self.bytes_out)} back"
+        return f"{launches}, copies {bytes_text(self.bytes_in)} to the device and {bytes_text(self.bytes_out)} back"
 
 
-def volume(size) -> str:
+def bytes_text(size) -> str:
     """Bytes in words: "1.6 MB"."""
     if size < 1000:
         return f"{size or 'no'} byte{'' if size == 1 else 's'}"
@@ -41,11 +41,11 @@ def volume(size) -> str:
 
 
 class HostArray(np.ndarray):
-    """A NumPy array that only the GPU may compute with: NumPy's ufuncs on such an array raise OnTheHost."""
+    """A NumPy array that only the GPU may compute with: NumPy's ufuncs on such an array raise ComputedOnHost."""
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         if isinstance(ufunc, np.ufunc):
-            raise OnTheHost(ufunc.__name__)
+            raise ComputedOnHost(ufunc.__name__)
         plain = [np.asarray(x) if isinstance(x, HostArray) else x for x in inputs]
         out = options.get("out")
         if out is not None:
@@ -67,7 +67,7 @@ def plain_array(value):
     return value.view(np.ndarray) if isinstance(value, HostArray) else value
 
 
-class Copying(NamedTuple):
+class CopyingLine(NamedTuple):
     """A line of the solution that copies: its position, bytes to the device and to the host, {name: host
     array}."""
 
@@ -76,23 +76,25 @@ class Copying(NamedTuple):
     arrays: dict
 
 
-class Counter:
+class DriverCallCounter:
     """Counts the driver's calls during a `with` block. ``work`` contains the counts afterwards, ``copying``
     the lines that copy, ``unset`` the bytes of the arrays that numpy.empty has created."""
 
     def __init__(self):
-        self.work = Work(0, 0, 0)
+        self.work = DriverWork(0, 0, 0)
         self.unset = 0
         self._lines = {}  # (file, line) -> [bytes to the device, bytes to the host, {name: array}]
         self._at = self._line = None
         self._seen = (0, 0)
 
     @property
-    def copying(self):
+    def copying_lines(self):
         found = []
         for (file, line), (*sizes, arrays) in self._lines.items():
             text = linecache.getline(file, line).strip()
-            found.append(Copying(f"{label_of(file)}, line {line}: {text}", tuple(sizes), arrays))
+            found.append(
+                CopyingLine(f"{label_of(file)}, line {line}: {text}", tuple(sizes), arrays)
+            )
         return found
 
     def _trace_line(self, frame, event, argument):
@@ -100,21 +102,21 @@ class Counter:
         previous line."""
         from numbalite import _core
 
-        if event == "call" and is_ours(frame.f_code.co_filename):
+        if event == "call" and is_library_file(frame.f_code.co_filename):
             return None
         copied = _core.copied()
         if self._at is not None:
-            self._note([now - before for now, before in zip(copied, self._seen)])
+            self._record_copy([now - before for now, before in zip(copied, self._seen)])
         self._seen = copied
         if event == "return":
             frame = frame.f_back
-        if frame is None or is_ours(frame.f_code.co_filename):
+        if frame is None or is_library_file(frame.f_code.co_filename):
             self._at = None
         else:
             self._at, self._line = frame, frame.f_lineno
         return self._trace_line
 
-    def _note(self, sizes):
+    def _record_copy(self, sizes):
         if not any(sizes):
             return
         frame = self._at
@@ -134,14 +136,14 @@ class Counter:
         originals = {name: getattr(np, name) for name in ("empty", "empty_like")}
 
         def count_calls(original):
-            def make(*args, **options):
+            def make_counted(*args, **options):
                 made = original(*args, **options)
-                if not is_ours(sys._getframe(1).f_code.co_filename):
+                if not is_library_file(sys._getframe(1).f_code.co_filename):
                     self.unset += made.nbytes
                     made = plain_array(made)
                 return made
 
-            return make
+            return make_counted
 
         for name, original in originals.items():
             setattr(np, name, count_calls(original))
@@ -152,7 +154,7 @@ class Counter:
                 setattr(np, name, original)
 
     @contextmanager
-    def counting(self):
+    def count_work(self):
         """Counts the work of a call, and converts arrays that are copied to the host to HostArrays."""
         from numbalite import _core, cuda
 
@@ -180,4 +182,4 @@ class Counter:
                 cuda.DeviceNDArray.copy_to_host = original
             launched = ("cuLaunchKernel", "cuLaunchCoop", "cuGraphLaunch")
             launches = sum(call.startswith(launched) for call in _core.traced())
-            self.work = Work(launches, *_core.copied())
+            self.work = DriverWork(launches, *_core.copied())

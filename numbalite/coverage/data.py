@@ -25,11 +25,11 @@ class FileCoverage:
         self._branches: dict[tuple, list[bool]] = {}
 
     @property
-    def executed(self) -> list[int]:
+    def executed_lines(self) -> list[int]:
         return sorted(line for line, has_run in self.lines.items() if has_run)
 
     @property
-    def missing(self) -> list[int]:
+    def missing_lines(self) -> list[int]:
         return sorted(line for line, has_run in self.lines.items() if not has_run)
 
     @property
@@ -41,7 +41,7 @@ class FileCoverage:
             found.setdefault(key[0], []).extend(self._branches[key])
         return found
 
-    def partial(self) -> list[int]:
+    def partial_lines(self) -> list[int]:
         """Returns the numbers of the lines that have run but have a branch that was never taken."""
         return [line for line, ways in self.branches.items()
                 if self.lines.get(line) and not all(ways)]  # fmt: skip
@@ -55,7 +55,7 @@ class FileCoverage:
         self._branches[key] = [a or b for a, b in zip(before, ways, strict=True)]
 
     def source(self) -> list[str]:
-        """Returns the lines of the file; [] if the file cannot be read."""
+        """Returns the lines of the file, or [] if the file cannot be read."""
         try:
             with open(self.path, encoding="utf-8", errors="replace") as file:
                 return file.read().splitlines()
@@ -81,13 +81,13 @@ def read_coverage(folder: str) -> dict[str, FileCoverage]:
             table = json.loads(data[size:])
         except (OSError, ValueError, IndexError):
             continue
-        _add(found, table, data[:size])
+        _add_table(found, table, data[:size])
     for one in found.values():
         one.forget_non_statements()
     return dict(sorted(found.items()))
 
 
-def _add(found, table, flags):
+def _add_table(found, table, flags):
     files = [found.setdefault(path, FileCoverage(path)) for path in table["files"]]
     for file, line, flag in table["lines"]:
         files[file].add_line(line, bool(flags[flag]))
@@ -95,7 +95,7 @@ def _add(found, table, flags):
         files[file].add_branch(tuple(key), [bool(flags[flag]) for flag in ways])
 
 
-def clear(folder: str) -> None:
+def remove_data_files(folder: str) -> None:
     """Removes the data files of a folder."""
     for path in glob.glob(os.path.join(glob.escape(folder), "*.cov")):
         os.unlink(path)

@@ -61,7 +61,7 @@ class KernelPlugin(CoveragePlugin):
         config.COVERAGE = self._folder()
         os.environ.update(NUMBALITE_COVERAGE=config.COVERAGE)
         if self._has_new_data:
-            data.clear(config.COVERAGE)
+            data.remove_data_files(config.COVERAGE)
 
     def _has_coverage_data(self):
         """Returns whether data of coverage.py itself exist. pytest-cov erases the data before a run,
@@ -81,18 +81,20 @@ class KernelPlugin(CoveragePlugin):
         return config.COVERAGE or os.path.join(os.path.dirname(theirs), data.FOLDER)
 
     def file_reporter(self, filename: str) -> FileReporter:
-        found = self._kernels().get(os.path.realpath(filename)) or data.FileCoverage(filename)
+        found = self._kernel_coverage().get(os.path.realpath(filename)) or data.FileCoverage(
+            filename
+        )
         if filename.endswith(_SUFFIXES):
             return SourceReporter(found)
         return ModuleReporter(found, self._configuration)
 
     def find_executable_files(self, src_dir: str) -> Iterator[str]:
         folder = os.path.join(os.path.realpath(src_dir), "")
-        for path, found in self._kernels().items():
+        for path, found in self._kernel_coverage().items():
             if path.startswith(folder) and path.endswith(_SUFFIXES):
                 yield found.path
 
-    def _kernels(self) -> dict[str, data.FileCoverage]:
+    def _kernel_coverage(self) -> dict[str, data.FileCoverage]:
         """Returns {path without symbolic links: coverage of the file's kernels}; call after the run."""
         if self._data is None:
             found = data.read_coverage(self._folder())
@@ -110,7 +112,7 @@ class KernelTracer(FileTracer):
         return self._filename
 
 
-class Arcs:
+class KernelArcs:
     """Returns the branches of kernels as coverage.py's arcs: pairs (line, end) with a negative end for each
     branch."""
 
@@ -133,13 +135,13 @@ class SourceReporter(FileReporter):
 
     def __init__(self, found: data.FileCoverage) -> None:
         super().__init__(found.path)
-        self._found, self._arcs = found, Arcs(found)
+        self._found, self._arcs = found, KernelArcs(found)
 
     def lines(self) -> set[int]:
         return set(self._found.lines)
 
     def translate_lines(self, lines: Iterable[int]) -> set[int]:
-        return set(self._found.executed)
+        return set(self._found.executed_lines)
 
     def arcs(self) -> set[tuple[int, int]]:
         return self._arcs.possible
@@ -164,14 +166,14 @@ class ModuleReporter(PythonFileReporter):
     """
 
     def __init__(self, found: data.FileCoverage, configuration: Any) -> None:
-        super().__init__(found.path, _options(configuration))
-        self._found, self._arcs = found, Arcs(found)
+        super().__init__(found.path, _reader_options(configuration))
+        self._found, self._arcs = found, KernelArcs(found)
 
     def lines(self) -> set[int]:
         return super().lines() | (set(self._found.lines) - self.excluded_lines())
 
     def translate_lines(self, lines: Iterable[int]) -> set[int]:
-        return super().translate_lines(lines) | set(self._found.executed)
+        return super().translate_lines(lines) | set(self._found.executed_lines)
 
     def _python_arcs(self, arcs):
         return {arc for arc in arcs if abs(arc[0]) not in self._found.lines}
@@ -197,7 +199,7 @@ class ModuleReporter(PythonFileReporter):
         return super().missing_arc_description(start, end, executed_arcs)
 
 
-def _options(configuration):
+def _reader_options(configuration):
     """Returns the attributes of a Coverage object that PythonFileReporter reads, because a plug-in does not
     receive the object."""
     excluded = "|".join(f"(?:{one})" for one in configuration.get_option("report:exclude_lines"))

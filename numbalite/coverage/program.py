@@ -51,17 +51,24 @@ def main(arguments: list[str]) -> int:
     shown[2].add_argument("-o", "--output", default="kernels.lcov", help="(%(default)s)")
     run.add_argument("program", nargs=argparse.REMAINDER, metavar="FILE ...")
     chosen = parser.parse_args(arguments)
-    return globals()[f"_{chosen.command}"](chosen)
+    commands = {
+        "run": _run_with_coverage,
+        "report": _print_report,
+        "html": _write_html_report,
+        "lcov": _write_lcov_report,
+        "erase": _erase_data,
+    }
+    return commands[chosen.command](chosen)
 
 
-def _run(chosen):
+def _run_with_coverage(chosen):
     if not chosen.program:
         print("numbalite coverage run: which program? FILE ... or -m MODULE ...", file=sys.stderr)
         return 2
     folder = os.path.abspath(chosen.data)
     os.makedirs(folder, exist_ok=True)
     if not chosen.append:
-        data.clear(folder)
+        data.remove_data_files(folder)
     os.environ.update(NUMBALITE_DRIVER="sim", NUMBALITE_COVERAGE=folder)
     if chosen.numbalite:
         os.environ.update(NUMBALITE_COVERAGE_OF_NUMBALITE="1")
@@ -81,40 +88,46 @@ def _run(chosen):
     return 0
 
 
-def _files(chosen):
+def _requested_files(chosen):
     """Returns the requested files of the data; prints a message if there are none."""
     include, omit = chosen.include or ["*"], chosen.omit or []
 
-    def matches(path, patterns):
+    def matches_pattern(path, patterns):
         return any(
-            fnmatch.fnmatch(name, p) for p in patterns for name in (path, report.relative(path))
+            fnmatch.fnmatch(name, p)
+            for p in patterns
+            for name in (path, report.relative_path(path))
         )
 
     found = [one for path, one in data.read_coverage(chosen.data).items()
-             if (chosen.include or not path.startswith(_OWN)) and matches(path, include)
-             and not matches(path, omit)]  # fmt: skip
+             if (chosen.include or not path.startswith(_OWN)) and matches_pattern(path, include)
+             and not matches_pattern(path, omit)]  # fmt: skip
     if not found:
         print(f"numbalite coverage: no data in {chosen.data}; run a program first", file=sys.stderr)
     return found
 
 
-def _report(chosen):
-    files = _files(chosen)
+def _print_report(chosen):
+    files = _requested_files(chosen)
     if not files:
         return 1
-    print(report.table(files))
-    return 2 if chosen.fail_under is not None and report.percent(files) < chosen.fail_under else 0
+    print(report.report_table(files))
+    return (
+        2
+        if chosen.fail_under is not None and report.covered_percentage(files) < chosen.fail_under
+        else 0
+    )
 
 
-def _html(chosen):
-    files = _files(chosen)
+def _write_html_report(chosen):
+    files = _requested_files(chosen)
     if files:
         print(report.write_html(files, chosen.directory))
     return 0 if files else 1
 
 
-def _lcov(chosen):
-    files = _files(chosen)
+def _write_lcov_report(chosen):
+    files = _requested_files(chosen)
     if files:
         with open(chosen.output, "w", encoding="utf-8") as out:
             out.write(report.lcov(files))
@@ -122,6 +135,6 @@ def _lcov(chosen):
     return 0 if files else 1
 
 
-def _erase(chosen):
-    data.clear(chosen.data)
+def _erase_data(chosen):
+    data.remove_data_files(chosen.data)
     return 0

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from numbalite.coverage.data import FileCoverage
 
 
-def relative(path: str) -> str:
+def relative_path(path: str) -> str:
     """Returns the path relative to the working directory, if the file is inside this directory."""
     shown = os.path.relpath(path)
     return path if shown.startswith("..") else shown
 
 
-def ranges(numbers: Iterable[int]) -> str:
+def line_ranges_text(numbers: Iterable[int]) -> str:
     """ "3-5, 9" for 3, 4, 5, 9."""
     parts: list[list[int]] = []
     for n in numbers:
@@ -29,33 +29,40 @@ def ranges(numbers: Iterable[int]) -> str:
     return ", ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in parts)
 
 
-def counts(files: Iterable[FileCoverage]) -> tuple[int, int, int, int]:
+def coverage_counts(files: Iterable[FileCoverage]) -> tuple[int, int, int, int]:
     """Returns (lines, lines that have not run, branches, branches that were not taken)."""
     total = [0, 0, 0, 0]
     for one in files:
         ways = [way for each in one.branches.values() for way in each]
-        for i, n in enumerate((len(one.lines), len(one.missing), len(ways), ways.count(False))):
+        for i, n in enumerate(
+            (len(one.lines), len(one.missing_lines), len(ways), ways.count(False))
+        ):
             total[i] += n
     return total[0], total[1], total[2], total[3]
 
 
-def percent(files: Iterable[FileCoverage]) -> float:
+def covered_percentage(files: Iterable[FileCoverage]) -> float:
     """Returns the covered fraction of lines and branches together, as in coverage.py."""
-    lines, missing, branches, untaken = counts(files)
+    lines, missing, branches, untaken = coverage_counts(files)
     total = lines + branches
     return 100.0 if not total else 100.0 * (total - missing - untaken) / total
 
 
-def table(files: list[FileCoverage]) -> str:
+def report_table(files: list[FileCoverage]) -> str:
     """Returns the text of the report of `numbalite coverage report`."""
     rows: list[tuple[str, ...]] = [
         ("Name", "Lines", "Miss", "Branches", "Miss", "Cover", "Missing")
     ]
     for one in files:
-        partial = [line for line in one.partial() if line not in one.missing]
-        missing = [ranges(one.missing), ranges(partial) and f"branches of {ranges(partial)}"]
-        rows.append((relative(one.path), *map(str, counts([one])), f"{percent([one]):.0f}%", "; ".join(filter(None, missing))))  # fmt: skip
-    rows.append(("TOTAL", *map(str, counts(files)), f"{percent(files):.0f}%", ""))
+        partial = [line for line in one.partial_lines() if line not in one.missing_lines]
+        missing = [
+            line_ranges_text(one.missing_lines),
+            line_ranges_text(partial) and f"branches of {line_ranges_text(partial)}",
+        ]
+        rows.append((relative_path(one.path), *map(str, coverage_counts([one])), f"{covered_percentage([one]):.0f}%", "; ".join(filter(None, missing))))  # fmt: skip
+    rows.append(
+        ("TOTAL", *map(str, coverage_counts(files)), f"{covered_percentage(files):.0f}%", "")
+    )
     widths = [max(len(row[i]) for row in rows) for i in range(6)]
     lines = []
     for row in rows:
@@ -71,13 +78,13 @@ def lcov(files: list[FileCoverage]) -> str:
     does not count."""
     out = []
     for one in files:
-        out += ["TN:kernels", f"SF:{relative(one.path)}"]
+        out += ["TN:kernels", f"SF:{relative_path(one.path)}"]
         for line, ways in sorted(one.branches.items()):
             has_run = one.lines.get(line, False)
             out += [
                 f"BRDA:{line},0,{i},{int(way) if has_run else '-'}" for i, way in enumerate(ways)
             ]
-        lines, missing, branches, untaken = counts([one])
+        lines, missing, branches, untaken = coverage_counts([one])
         out += [f"BRF:{branches}", f"BRH:{branches - untaken}"]
         out += [f"DA:{line},{int(has_run)}" for line, has_run in sorted(one.lines.items())]
         out += [f"LF:{lines}", f"LH:{lines - missing}", "end_of_record"]
@@ -95,19 +102,22 @@ def write_html(files: list[FileCoverage], folder: str) -> str:
     os.makedirs(folder, exist_ok=True)
     rows = []
     for i, one in enumerate(files):
-        name, page = html.escape(relative(one.path)), f"file{i}.html"
-        lines, missing, branches, untaken = counts([one])
-        cells = f"<td>{lines}<td>{missing}<td>{branches}<td>{untaken}<td>{percent([one]):.0f}%"
+        name, page = html.escape(relative_path(one.path)), f"file{i}.html"
+        lines, missing, branches, untaken = coverage_counts([one])
+        cells = f"<td>{lines}<td>{missing}<td>{branches}<td>{untaken}<td>{covered_percentage([one]):.0f}%"
         rows.append(f'<tr><td><a href="{page}">{name}</a>{cells}')
-        _write(os.path.join(folder, page), f"<h1>{name}</h1>{_source(one)}")
+        _write_page(os.path.join(folder, page), f"<h1>{name}</h1>{_source_html(one)}")
     head = "<tr><th>File<th>Lines<th>Miss<th>Branches<th>Miss<th>Cover"
     index = os.path.join(folder, "index.html")
-    _write(index, f"<h1>Kernels: {percent(files):.0f}%</h1><table>{head}{''.join(rows)}</table>")
+    _write_page(
+        index,
+        f"<h1>Kernels: {covered_percentage(files):.0f}%</h1><table>{head}{''.join(rows)}</table>",
+    )
     return index
 
 
-def _source(one):
-    partial, branches, rows = set(one.partial()), one.branches, []
+def _source_html(one):
+    partial, branches, rows = set(one.partial_lines()), one.branches, []
     for n, text in enumerate(one.source(), 1):
         kind = (
             ""
@@ -126,7 +136,7 @@ def _source(one):
     return "".join(rows)
 
 
-def _write(path, body):
+def _write_page(path, body):
     with open(path, "w", encoding="utf-8") as file:
         file.write(
             f'<!doctype html><meta charset="utf-8"><title>Coverage of kernels</title>{_STYLE}{body}\n'

@@ -16,8 +16,8 @@ from numbalite import types
 from numbalite.compilers import templates
 from numbalite.cxx.capture import ascii_name
 from numbalite.errors import TranslationError
-from numbalite.kernels.builder import Builder
-from numbalite.python.problem import on_cpu
+from numbalite.kernels.builder import SourceBuilder
+from numbalite.python.problem import messages_for_cpu
 from numbalite.ufuncs import element
 
 _IN_PYTHON = (
@@ -26,23 +26,23 @@ _IN_PYTHON = (
 )
 
 
-def function_source(function, lists) -> tuple[Builder, list, list]:
+def function_source(function, lists) -> tuple[SourceBuilder, list, list]:
     """Returns a Builder of the source of a DeviceFunction with an entry point for each of these lists of
     argument types, and the symbols of the entry points."""
-    builder = Builder(element.plain_name(function), f"{function.name} for the CPU")
+    builder = SourceBuilder(element.plain_name(function), f"{function.name} for the CPU")
     for args in lists:
         builder.add_types(*args)
     function = function.of(*lists)
-    namespace, returned = _add(builder, function, lists)
+    namespace, returned = _add_function(builder, function, lists)
     builder.ahead.append('#include "host/function.h"\n')
     for index, args in enumerate(lists):
         builder.write_generated(_entry_source(function, namespace, index, args, returned[index]))
     return builder, [f"nl_function_{i}" for i in range(len(lists))], returned
 
 
-def _add(builder, function, lists):
+def _add_function(builder, function, lists):
     try:
-        with on_cpu():
+        with messages_for_cpu():
             namespace = builder.add_function(function)
             returned = [function.definition.returned(builder.functions, args) for args in lists]
     except TranslationError as refused:

@@ -216,7 +216,7 @@ def jit(
     >>> total(np.arange(5))
     10.0
     """
-    options, parallel, nogil = _options(given)
+    options, parallel, nogil = _parse_options(given)
     frame = sys._getframe(1)
     what = signature_or_function
     if isinstance(what, str) and "{" in what and source is None:
@@ -227,7 +227,7 @@ def jit(
     if source is None and (name is not None or args is not None):
         raise TypeError("jit: name= and args= require source=; a function has its own")
 
-    def make(function):
+    def make_function(function):
         if isinstance(function, HostDispatcher):
             raise TypeError(f"{function!r} is compiled already; jit takes the function itself")
         if (
@@ -248,10 +248,10 @@ def jit(
     if source is not None:
         if what is not None and listed is None:
             raise TypeError("jit: give either a function or source=, not both")
-        return make(None)
+        return make_function(None)
     if what is None or listed is not None:
-        return make
-    return make(what)
+        return make_function
+    return make_function(what)
 
 
 njit = jit
@@ -266,7 +266,7 @@ def _check_signature_text(text):
         )
 
 
-def _options(given):
+def _parse_options(given):
     """Returns (options.Options, parallel, nogil); raises TypeError for an unknown option."""
     if "target" in given and given.pop("target") != "cpu":
         raise TypeError(
@@ -363,7 +363,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         is_body = element.is_from_body(function)
         count = element.parameter_count(function)
         for signature in given:
-            check(signature, function, count)
+            check_signature(signature, function, count)
         if count is not None and count > _MAX_PARAMETERS:
             raise TypeError(
                 f"{function.name} has {count} parameters; {_MAX_PARAMETERS} are possible"
@@ -428,21 +428,21 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
 
     def _build_overloads(self, lists):
         """Returns Overloads for these lists of argument types, compiled as one unit."""
-        rows = [self._rows(args) for args in lists]
-        made, builder = self._sources(lists)
+        rows = [self._parameter_rows(args) for args in lists]
+        made, builder = self._translated_source(lists)
         self._warn_not_parallel(made.is_parallel)
         try:
             image = compile_source(made.source, _TARGET)
         except CompileError as problem:
             builder = builder or entries.function_source(self._function, lists)[0]
-            explained = self._explain(problem, builder.refused, lists)
+            explained = self._explain_compile_error(problem, builder.refused, lists)
         else:
             explained = None
         if explained is not None:
             raise explained
         alone = [[args] for args in lists] if len(lists) > 1 else []
         issue_image_warnings(
-            image, _TARGET, lambda: [self._sources(one)[0].source for one in alone]
+            image, _TARGET, lambda: [self._translated_source(one)[0].source for one in alone]
         )
         module = _core.HostModule(image.data)
         return {
@@ -452,11 +452,11 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
             )
         }
 
-    def _sources(self, lists):
+    def _translated_source(self, lists):
         """Returns (the TranslatedSource for these lists of argument types, its Builder). The Builder is None
         if the source was read from the disk cache."""
         definition, options = self._function.definition, self._compiler_options()
-        contents = definition.device_contents(self._function, lists, options, "the CPU")
+        contents = definition.device_function_contents(self._function, lists, options, "the CPU")
         key, made = translations.find_translation(contents)
         if made is not None:
             return made, None
@@ -477,18 +477,18 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         return self._options.replace(options=(*more, *self._options.options))
 
     def _check(self, signature):
-        check(signature, self._function, element.parameter_count(self._function))
+        check_signature(signature, self._function, element.parameter_count(self._function))
 
     def _name_in_scope(self, name):
         return self._function.definition.scope.get(name)
 
-    def _rows(self, args):
+    def _parameter_rows(self, args):
         names = self._parameter_names or [f"arg{i}" for i in range(len(args))]
         if len(args) > _MAX_PARAMETERS:
             raise TypeError(f"{self.__name__}(): more than {_MAX_PARAMETERS} arguments")
-        return [parameters.row(t, name) for t, name in zip(args, names, strict=True)]
+        return [parameters.parameter_row(t, name) for t, name in zip(args, names, strict=True)]
 
-    def _explain(self, problem, refused, lists):
+    def _explain_compile_error(self, problem, refused, lists):
         definition = self._function.definition
         names = self._parameter_names or ()
         arrays = []
@@ -595,7 +595,7 @@ def _respects_read_only(wanted, declared):
     )
 
 
-def check(signature: Signature, function: DeviceFunction, count: int | None) -> None:
+def check_signature(signature: Signature, function: DeviceFunction, count: int | None) -> None:
     """A signature must have as many types as the function has parameters, and result types that
     Python can represent."""
     if count is not None and len(signature.args) != count:

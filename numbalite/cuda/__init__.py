@@ -392,12 +392,14 @@ def __getattr__(name: str) -> Any:
         # __getattr__ is also called for names of submodules, by `from numbalite.ndarray import serialize`, during
         # the import.
         if found is None and (hasattr(_np, name) or name in _CUPYS):
-            found = importlib.import_module("numbalite.cuda.numpynames").numpys(name)
+            found = importlib.import_module("numbalite.cuda.numpynames").device_function_of_name(
+                name
+            )
         if found is None:
             inkernel = importlib.import_module("numbalite.types.inkernel")
             if name not in inkernel.INSTEAD:
-                raise AttributeError(inkernel.message(name))
-            found = inkernel.Word(name)
+                raise AttributeError(inkernel.missing_name_message(name))
+            found = inkernel.KernelName(name)
     globals()[name] = found
     return found
 
@@ -423,7 +425,7 @@ def _cast_ufunc(dtype):
     return cast_ufunc(dtype)
 
 
-def _mask_functions():
+def _import_mask_functions():
     """Returns the functions that read and write elements by a mask. The module masks is in a higher
     package than ndarray, whose indexing needs the functions."""
     from numbalite.algorithms import masks
@@ -440,7 +442,7 @@ def _load_devices(kind):
 
 
 _above.cast_ufunc = _cast_ufunc
-_above.masks = _mask_functions
+_above.masks = _import_mask_functions
 _above.before_pickling = _register_dask_serializer
 if "numbalite.runtime.devices" not in sys.modules:
     _core.set_open_hook(_load_devices)
@@ -449,4 +451,4 @@ if "ipykernel" in sys.modules:
     from numbalite import config as _config
 
     if _config.NOTEBOOK_HINT:
-        _frontend.hint()
+        _frontend.suggest_extension()

@@ -50,7 +50,7 @@ class Namespace:
         numpys = getattr(self._numpys, name, None)
         if isinstance(numpys, type) and issubclass(numpys, Exception):
             return numpys
-        found = None if name.startswith("_") else _function(numpys)
+        found = None if name.startswith("_") else _device_function(numpys)
         if found is None:
             raise AttributeError(f"{self.__name__} has no {name!r}")
         setattr(self, name, found)
@@ -60,7 +60,7 @@ class Namespace:
         return f"<{self.__name__}: NumPy's functions on the device>"
 
 
-def numpys(name: str) -> Any:
+def device_function_of_name(name: str) -> Any:
     """Returns numbalite.cuda's function for a NumPy name, which does the same as NumPy's function with device
     arrays. The returned function also accepts lists and NumPy arrays. Ufuncs return host arrays for host arrays, and
     device arrays for device arrays."""
@@ -78,10 +78,10 @@ def numpys(name: str) -> Any:
         return Grid(_GRIDS[name])
     if name in _OURS:
         return _OURS[name]
-    return None if name.startswith("_") else _function(getattr(np, name, None))
+    return None if name.startswith("_") else _device_function(getattr(np, name, None))
 
 
-def _function(function):
+def _device_function(function):
     if isinstance(function, np.ufunc):
         try:
             return cuda_ufunc_for(function)

@@ -69,13 +69,13 @@ def seed(seed: Any = None) -> None:
 
 
 def _shared_generator_function(name, function):
-    def draw(*args, **keywords):
+    def draw_from_shared(*args, **keywords):
         if _shared is None:
             seed()
         return function(_shared, *args, **keywords)
 
-    draw.__name__ = draw.__qualname__ = name
-    return draw
+    draw_from_shared.__name__ = draw_from_shared.__qualname__ = name
+    return draw_from_shared
 
 
 def __getattr__(name: str) -> Any:
@@ -97,7 +97,7 @@ _THREADS, _RUN = 128, 16
 
 
 @functools.cache
-def _kernel():
+def _initialization_kernel():
     from numbalite.kernels.decorators import builtin_kernel
 
     return builtin_kernel('#include "numbalite/random_init.cuh"\n', "nl_random_init")
@@ -139,7 +139,7 @@ def init_xoroshiro128p_states(
     if n:
         grid = -(-n // (_THREADS * _RUN))
         seed = operator.index(seed) & (2**64 - 1)
-        _kernel()[grid, _THREADS, stream](states, n, seed, start)
+        _initialization_kernel()[grid, _THREADS, stream](states, n, seed, start)
 
 
 def create_xoroshiro128p_states(

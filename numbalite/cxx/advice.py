@@ -24,7 +24,7 @@ def find_advice(text: str) -> Iterator[tuple[int, str]]:
             "cuda.to_device and copy_to_host make and read their arrays",
         )
     if text.count("__shared__") > 1:
-        yield from map(_advise_aliases, _shared_arrays_of_same_memory(text))
+        yield from map(_advise_aliases, _overlapping_shared_arrays(text))
 
 
 def _advise_aliases(names):
@@ -35,7 +35,7 @@ def _advise_aliases(names):
     )
 
 
-def _shared_arrays_of_same_memory(text):
+def _overlapping_shared_arrays(text):
     """Yields (name, (other name, (type, line))) for each pair of dynamic shared arrays of one function, which
     share memory."""
     tokens = scanner.tokenize(text)

@@ -60,7 +60,7 @@ class Scope:
         found = {name: self.get(name) for name in names if self.find(name)[0]}
         return Scope({name: v for name, v in found.items() if not _has_members(v)})
 
-    def member(self, parts):
+    def module_member(self, parts):
         """Returns (the value of ``module.name`` or a longer chain, the number of names in the chain); (None,
         0) if the first name is not a module or enumeration. In a frozen scope, the complete name is looked
         up."""
@@ -125,7 +125,7 @@ def _is_nested_code(outer, code):
     )
 
 
-class Capture:
+class CapturedValues:
     """The values that a source uses from a Python scope, grouped by type. Each group is a dict in the order
     of first use."""
 
@@ -147,9 +147,9 @@ class Capture:
         return sum(array.nbytes for array in self.arrays.values())
 
 
-def capture(names, scope: Scope) -> Capture:
-    """Looks up the free names of a source (a freenames.Names)."""
-    found = Capture()
+def capture_values(names, scope: Scope) -> CapturedValues:
+    """Looks up the free names of a source (a freenames.FreeNames)."""
+    found = CapturedValues()
     for name, uses in names.items():
         known, value = scope.find(name)
         if known:
@@ -161,7 +161,7 @@ def capture(names, scope: Scope) -> Capture:
     return found
 
 
-class Member(NamedTuple):
+class ModuleMember(NamedTuple):
     """A use of ``module.name`` in a source: the position, and the generated C++ name."""
 
     start: int
@@ -172,26 +172,26 @@ class Member(NamedTuple):
     use: str
 
 
-def members(text: str, names, scope: Scope) -> list:
+def module_members(text: str, names, scope: Scope) -> list:
     """Returns the list of Members of modules and enumerations of the scope that a source uses. ``names`` are its free
     names."""
     found = []
     for start, ends, parts, uses in dotted_names(text) if "." in text else ():
-        value, count = scope.member(parts) if parts[0] in names else (None, 0)
+        value, count = scope.module_member(parts) if parts[0] in names else (None, 0)
         if count == 0:
             continue
         name = "_".join(parts[:count])
         while re.search(rf"\b{name}\b", text):
             name += "_"
-        trial = Capture()
+        trial = CapturedValues()
         _classify_name(trial, name, value, {uses[count - 1]})
         if trial.names():
             dotted = ".".join(parts[:count])
-            found.append(Member(start, ends[count - 1], dotted, name, value, uses[count - 1]))
+            found.append(ModuleMember(start, ends[count - 1], dotted, name, value, uses[count - 1]))
     return found
 
 
-def add_members(found: Capture, used) -> None:
+def add_members(found: CapturedValues, used) -> None:
     for member in used:
         _classify_name(found, member.name, member.value, {member.use})
 
@@ -202,14 +202,14 @@ def _classify_name(found, name, value, uses):
         value = value.value
     if _role_of_function(value) == "device function":
         found.functions[name] = value
-    elif uses == {"template"} and not _is_typelike(value):
+    elif uses == {"template"} and not _is_type_object(value):
         # grid<1>(): a name in a template call is not a number or an array of the scope
         found.refused[name] = unusable_reason(name, value)
     elif isinstance(value, np.ndarray) and value.ndim > 0:
         _classify_array(found, name, value)
     elif _is_device_array(value):
         found.pointers[name] = value
-    elif uses <= {"call", "template"} and not _is_typelike(value):
+    elif uses <= {"call", "template"} and not _is_type_object(value):
         # sin(x): a called name cannot be a number, but may be an array: table(i, j)
         found.refused[name] = unusable_reason(name, value)
     elif _is_number(value):
@@ -222,7 +222,7 @@ def _classify_name(found, name, value, uses):
             found.constants[name] = value
     elif isinstance(value, tuple) and constant_type(value) is not None:
         found.constants[name] = value
-    elif _is_typelike(value):
+    elif _is_type_object(value):
         t = types.as_type(value)
         if name not in (t.name, t.cxx):
             found.types[name] = t
@@ -250,7 +250,7 @@ def _is_device_array(value):
     return True
 
 
-def _is_typelike(value):
+def _is_type_object(value):
     if isinstance(value, types.Type):
         return isinstance(value, (types.Scalar, types.Record, types.Array))
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
@@ -403,7 +403,7 @@ _INTEGERS = [
 
 
 def constant_type(value):
-    """Returns the types.Type of a constant, a number or a tuple of numbers; None for other values."""
+    """Returns the types.Type of a constant, a number or a tuple of numbers, or None for other values."""
     if isinstance(value, tuple):
         found = [constant_type(item) for item in value]
         return None if None in found else types.tuple_of(type(value), found)
@@ -486,7 +486,7 @@ def constant_array(name: str, value: np.ndarray) -> str:
     t = types.from_dtype(value.dtype)
     extents = ", ".join(map(str, value.shape))
     items = [_element_text(item, t) for item in value.ravel()]
-    return f"__constant__ const constant_array<{t.cxx}, {extents}> {name} = {{{{\n{_wrap_items(items)}}}}};\n"
+    return f"__constant__ const constant_array<{t.cxx}, {extents}> {name} = {{{{\n{_wrap_lines(items)}}}}};\n"
 
 
 def _element_text(value, t):
@@ -507,7 +507,7 @@ def _element_text(value, t):
     return "{" + ", ".join(parts) + "}"
 
 
-def _wrap_items(items, width=100):
+def _wrap_lines(items, width=100):
     lines, line = [], "   "
     for item in items:
         if len(line) + len(item) + 2 > width:

@@ -10,7 +10,7 @@ import unicodedata
 from numbalite.cxx import capture as capturing
 from numbalite.cxx import cooperative
 from numbalite.cxx.capture import ascii_name
-from numbalite.cxx.freenames import Names, free_names
+from numbalite.cxx.freenames import FreeNames, free_names
 from numbalite.cxx.linemap import Text
 from numbalite.cxx.scanner import directive_word, tokenize
 
@@ -51,7 +51,7 @@ class Definition:
         self.qualname = qualname or name
         self.module = module or "__main__"
         normal = (unicodedata.normalize("NFKC", p) for p in self.parameters)
-        self.names: Names = free_names(text.value, normal)
+        self.names: FreeNames = free_names(text.value, normal)
 
     @property
     def doc(self):
@@ -88,25 +88,25 @@ class Definition:
         """Returns the description of a CPU function's array results, or None for a C++ body."""
         return None
 
-    def typed(self, args, debug=False) -> Definition:
+    def typed_definition(self, args, debug=False) -> Definition:
         """Returns the definition of a kernel (of a debug kernel if ``debug``) for a list of argument
         types."""
         return self
 
-    def contents(self, args, options) -> tuple | None:
+    def kernel_contents(self, args, options) -> tuple | None:
         """Returns (cache key of a kernel, its Contents), or None if the body is not Python or the key cannot
         be computed."""
         return None
 
-    def device_contents(self, function, lists, options, caller) -> tuple | None:
+    def device_function_contents(self, function, lists, options, caller) -> tuple | None:
         """Returns (cache key, Contents) of a device function for lists of argument types; otherwise like
-        `contents`."""
+        `kernel_contents`."""
         return None
 
     @functools.cached_property
     def members(self) -> list:
         """The uses of module members in the text, such as ``module.name``."""
-        return capturing.members(self.text.value, self.names, self.scope)
+        return capturing.module_members(self.text.value, self.names, self.scope)
 
     @functools.cached_property
     def _text_and_includes(self):
@@ -128,7 +128,7 @@ class Definition:
 
     def capture(self):
         """Returns the values that the source uses from the Python scope, with their present values."""
-        found = capturing.capture(self.names, self.scope)
+        found = capturing.capture_values(self.names, self.scope)
         capturing.add_members(found, self.members)
         return found
 

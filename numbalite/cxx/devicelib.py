@@ -135,7 +135,7 @@ def header_name(part: str) -> str:
     return f"numbalite/{part}.cuh"
 
 
-def parts_for(identifiers: set, includes=()) -> list:
+def library_parts(identifiers: set, includes=()) -> list:
     """Returns the list of library parts ("complex", ...) that a source with these identifiers needs, in include order.
 
     identifiers: every identifier of the source, including its parameter types. includes: the names of the
@@ -155,9 +155,9 @@ def parts_for(identifiers: set, includes=()) -> list:
 def prologue_text(identifiers: set, includes=()) -> str:
     """Returns the C++ text at the beginning of a source with these identifiers: includes of the head and the parts.
 
-    The parts are those of `parts_for`. Only mathematical functions that the source uses are included.
+    The parts are those of `library_parts`. Only mathematical functions that the source uses are included.
     """
-    parts = parts_for(identifiers, includes)
+    parts = library_parts(identifiers, includes)
     names = [HEAD, *(header_name("math_base" if part == "math" else part) for part in parts)]
     text = "".join(f'#include "{name}"\n' for name in names)
     math = [f"NUMBALITE_MATH_INTEGER({f})" for f in _MATH_INTEGER if f in identifiers]

@@ -25,7 +25,7 @@ def watch_exec() -> None:
     """Stores the texts passed to ``exec`` from now on, for the rest of the process."""
     global is_watching
     is_watching = True
-    sys.addaudithook(_record_text)
+    sys.addaudithook(_record_exec_text)
 
 
 def source_name(code: types.CodeType) -> str:
@@ -39,7 +39,7 @@ def source_name(code: types.CodeType) -> str:
     return _names[text]
 
 
-def _record_text(event, args):
+def _record_exec_text(event, args):
     """Stores texts that exec() compiles. This audit hook is called when Python compiles a text, and when
     Python executes the code."""
     if event == "compile":

@@ -24,7 +24,7 @@ from numbalite.cxx.scanner import (
     TYPE_WORDS,
     directive_names,
     match_brackets,
-    pause_collections,
+    pause_garbage_collector,
     tokenize,
 )
 from numbalite.types.keywords import KEYWORDS
@@ -42,17 +42,17 @@ _NEVER_FREE = KEYWORDS | _BUILTIN
 _QUALIFYING = frozenset((".", "->", "::", "goto"))
 
 
-class Names(dict):
+class FreeNames(dict):
     """Maps a free name to its uses: a set of "value", "call", "template" (a call with types or numbers in
     angle brackets) and "directive" (in #if)."""
 
     defined: set  # names of macros that the source defines
 
 
-def free_names(text: str, parameters=()) -> Names:
+def free_names(text: str, parameters=()) -> FreeNames:
     """Returns the free names of a body, or of a complete source, in order of appearance."""
-    found = _free_names(text)
-    names = Names({name: set(uses) for name, uses in found.items()})
+    found = _find_names_in_text(text)
+    names = FreeNames({name: set(uses) for name, uses in found.items()})
     names.defined = set(found.defined)
     for name in (*parameters, *names.defined):
         names.pop(name, None)
@@ -60,15 +60,15 @@ def free_names(text: str, parameters=()) -> Names:
 
 
 @lru_cache(maxsize=8)
-def _free_names(text):
+def _find_names_in_text(text):
     """Returns the free names of a text without parameters, with the names of macros that the text defines."""
-    with pause_collections(text):
+    with pause_garbage_collector(text):
         return _find_free_names(tokenize(text))
 
 
 def _find_free_names(everything):
     tokens = [t for t in everything if t.kind != "directive"]
-    names = Names()
+    names = FreeNames()
     names.defined = set()
     hidden = _hidden_ranges(tokens)
     for token in everything:
@@ -174,7 +174,7 @@ def _hidden_ranges(tokens):
             if text == "[" and _is_binding(tokens, i):
                 for k in range(i + 1, partner.get(i, i)):
                     if tokens[k].kind == "name":
-                        _hide(hidden, tokens, partner, opened[:-1], k, partner[i] + 1)
+                        _add_hidden_range(hidden, tokens, partner, opened[:-1], k, partner[i] + 1)
             continue
         if kind != "name" or text in KEYWORDS or not _is_unqualified(tokens, i):
             continue
@@ -184,7 +184,7 @@ def _hidden_ranges(tokens):
             and _token_text(tokens, i + 1) in _ENDS
         )
         if more or _is_declaration(tokens, i, partner):
-            _hide(hidden, tokens, partner, opened, i, i)
+            _add_hidden_range(hidden, tokens, partner, opened, i, i)
             if _token_text(tokens, i - 1) not in _INTRODUCERS:
                 declaring = len(opened)
     for name, ranges in hidden.items():
@@ -199,7 +199,7 @@ def _is_hidden(hidden, name, i):
     return at > 0 and i < ends[at - 1]
 
 
-def _hide(hidden, tokens, partner, opened, i, start):
+def _add_hidden_range(hidden, tokens, partner, opened, i, start):
     hidden.setdefault(tokens[i].text, []).append(
         (min(i, start), _scope_end(tokens, partner, opened))
     )

@@ -5,8 +5,8 @@ the file once, for the device. This module keeps kernels, device functions, __co
 variables, and all declarations that they use. Host code is replaced by blanks, so that line numbers stay
 valid.
 
-The module works on text, because a kernel compiler fails at the first name of a host library. It recognizes
-device code by CUDA's keywords and by the names that the code uses. Of 900 files of public projects, NVRTC
+The module works on text, because a kernel compiler fails at the first name of a host library. The module
+recognizes device code by CUDA's keywords and by the names that the code uses. Of 900 files of public projects, NVRTC
 compiles about 60 % of the results; the other files use features that NVRTC lacks (other projects' headers,
 old texture references).
 """
@@ -50,7 +50,7 @@ _ATTRIBUTES = frozenset(
 _NAMESPACES = frozenset("std cooperative_groups nvcuda cuda cub numbalite".split())
 
 
-class File(NamedTuple):
+class ProjectFile(NamedTuple):
     """A file of a project: its text and its declarations."""
 
     text: str
@@ -86,14 +86,14 @@ class Declaration(NamedTuple):
     is_host: bool
     """Does it contain a launch, or a name that only host code has?"""
 
-    def has(self, marks) -> bool:
+    def has_device_marks(self, marks) -> bool:
         """Returns whether the declaration is marked for the device. The markers of a function precede its
         body; those of a class may be anywhere in the class."""
         return bool((self.head if self.is_function else self.names) & marks)
 
 
-def read_declarations(text: str) -> File:
-    """Returns a File with the declarations in its text."""
+def read_declarations(text: str) -> ProjectFile:
+    """Returns a ProjectFile with the declarations in its text."""
     tokens = scanner.tokenize(text)
     plain = [token for token in tokens if token.kind != "directive"]
     starts = {token.start: at for at, token in enumerate(plain)}
@@ -106,7 +106,7 @@ def read_declarations(text: str) -> File:
     macros: dict[str, frozenset] = {}
     for name, used in _macro_names(tokens):  # a macro may be defined in both branches of an #if
         macros[name] = macros.get(name, frozenset()) | used
-    return File(text, tuple(found), macros, frozenset(_functions_with_launches(tokens)))
+    return ProjectFile(text, tuple(found), macros, frozenset(_functions_with_launches(tokens)))
 
 
 def _functions_with_launches(tokens):
@@ -169,7 +169,7 @@ def _declaration(tokens, start, end):
 
 
 def _pointer_type(tokens, at):
-    """Returns the name that `typedef R (*name)(A)` declares, whose first parenthesis is at `at`; "" for other
+    """Returns the name that `typedef R (*name)(A)` declares, whose first parenthesis is at `at`, or "" for other
     tokens."""
     words = [token.text for token in tokens[at + 1 : at + 4]]
     is_one = tokens[0].text == "typedef" and words[:1] == ["*"] and words[2:] == [")"]
@@ -212,7 +212,7 @@ def _is_host_function(tokens):
     return False
 
 
-def remove_host_members(files: Iterable[File]) -> list[File]:
+def remove_host_members(files: Iterable[ProjectFile]) -> list[ProjectFile]:
     """Returns the files, with the host-only members of their classes replaced by spaces. A member or friend is host-only
     if it has no marker such as __device__, and uses names of the host's library or another host-only member."""
     files = list(files)
@@ -242,7 +242,7 @@ def _remove_host_members(file, marks):
 def _class_body_start(tokens, pairs, keyword):
     """Returns the token index of the opening brace of the class with this keyword, or None."""
     has_bases = False
-    for at in _outside_arguments(tokens, pairs, keyword):
+    for at in _indices_outside_arguments(tokens, pairs, keyword):
         text = tokens[at].text
         if text == "{":
             return at if at in pairs else None
@@ -252,7 +252,7 @@ def _class_body_start(tokens, pairs, keyword):
     return None
 
 
-def _outside_arguments(tokens, pairs, at):
+def _indices_outside_arguments(tokens, pairs, at):
     """Yields the indices of the tokens from `at` on, without arguments of attributes and templates."""
     while at < len(tokens):
         text, before = tokens[at].text, tokens[at - 1]
@@ -311,7 +311,7 @@ def _parameters_start(tokens, pairs, first):
     """Returns the token index of the parenthesis that opens a function's parameters, or None if no function
     is declared."""
     has_operator = False
-    for at in _outside_arguments(tokens, pairs, first):
+    for at in _indices_outside_arguments(tokens, pairs, first):
         text = tokens[at].text
         if text == "operator":
             has_operator = True
@@ -333,7 +333,7 @@ def is_host_declaration(declaration: Declaration) -> bool:
 
 
 def declarations_to_compile(
-    files: Iterable[File], names: Iterable[str] = ()
+    files: Iterable[ProjectFile], names: Iterable[str] = ()
 ) -> dict[int, list[Declaration]]:
     """Returns {index of a file: the declarations to compile}. `names` are requested by the caller."""
     files = list(files)
@@ -385,21 +385,23 @@ def _host_declarations(places, marks, launching):
         if d.is_host
         or (d.is_function and (d.is_member or "main" in d.declares or d.names & launching))
     }  # fmt: skip
-    host = {d for d in host if not d.has(marks)}
+    host = {d for d in host if not d.has_device_marks(marks)}
     only: set[str] = set()
     while True:
         lost = {
             name for name, found in places.items()
             if any(d in host for _, d in found)
             and all(
-                d.is_function and (d in host or (d.is_prototype and not d.has(marks)))
+                d.is_function and (d in host or (d.is_prototype and not d.has_device_marks(marks)))
                 for _, d in found
             )
         }  # fmt: skip
         if lost == only:
             return host
         only = lost
-        host |= {d for d in all_ if d.is_function and d.names & only and not d.has(marks)}
+        host |= {
+            d for d in all_ if d.is_function and d.names & only and not d.has_device_marks(marks)
+        }
 
 
 def _device_keywords(macros):
@@ -412,7 +414,7 @@ def _device_keywords(macros):
 
 
 def _is_root_declaration(declaration, marks):
-    return bool(declaration.head & _KEPT_ALWAYS) or declaration.has(marks)
+    return bool(declaration.head & _KEPT_ALWAYS) or declaration.has_device_marks(marks)
 
 
 def _is_using_host_code(declaration, namespaces):
@@ -430,7 +432,7 @@ _OF_A_LOOP = re.compile(
 
 
 def blank_other_declarations(
-    file: File, kept: Iterable[Declaration]
+    file: ProjectFile, kept: Iterable[Declaration]
 ) -> tuple[str, list[Declaration]]:
     """Blanks all declarations that are not in `kept`, except preprocessor lines outside of statements.
     Returns the text and the blanked declarations."""

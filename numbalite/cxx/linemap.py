@@ -31,7 +31,7 @@ class Text(NamedTuple):
     lines: tuple
     """For each line of ``value``, its line number in the file (from 1)."""
 
-    def numbered(self) -> str:
+    def with_line_directives(self) -> str:
         """Returns the text with #line directives, so that compiler messages refer to the origin."""
         out, expected = [], None
         for piece, number in zip(self.value.split("\n"), self.lines, strict=True):
@@ -96,7 +96,7 @@ def function_text(function, what="kernel") -> Text:
         if len(node.body) == 1 and isinstance(node.body[0], ast.Expr):
             literal = node.body[0].value
             if isinstance(literal, ast.Constant) and isinstance(literal.value, str):
-                if _is_same_text(literal.value, function.__doc__):
+                if _is_same_docstring(literal.value, function.__doc__):
                     return _literal_text(literal, source_name(code), function.__globals__)
                 node = None  # the file has changed since the import
     if node is not None:
@@ -133,7 +133,7 @@ def _empty_function():
     """A function with an empty body, for comparison with the bytecode of other functions."""
 
 
-def _is_same_text(literal, doc):
+def _is_same_docstring(literal, doc):
     # Since Python 3.13 a docstring loses its indentation; python -OO drops it.
     return doc is None or [s.strip() for s in literal.split("\n")] == [
         s.strip() for s in doc.split("\n")
@@ -296,7 +296,7 @@ def _trim_lines(text):
 # --- files and literals ------------------------------------------------------------------------------
 
 
-class _SourceTree(NamedTuple):
+class _ParsedSource(NamedTuple):
     lines: list
     functions: list
     strings: list
@@ -316,7 +316,7 @@ def parse_source(text: str) -> ast.Module:
 
 
 def _parse_file(filename, namespace):
-    """Returns a _Tree with the functions and the strings of a file, or None if the source is not
+    """Returns a _ParsedSource with the functions and the strings of a file, or None if the source is not
     available."""
     lines = linecache.getlines(filename, namespace)
     if not lines:
@@ -327,7 +327,7 @@ def _parse_file(filename, namespace):
             nodes = list(ast.walk(parse_source("".join(lines))))
         except (SyntaxError, ValueError):
             nodes = _parse_functions(lines)
-        known = _SourceTree(
+        known = _ParsedSource(
             lines,
             [n for n in nodes if isinstance(n, (ast.FunctionDef, ast.Lambda))],
             [n for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)],
@@ -378,7 +378,7 @@ def _literal_text(literal, filename, namespace):
 
 def _literal_lines(literal, source):
     """Returns the line number in the file for each line of the value, which may contain escapes and
-    implicitly joined literals; None if the numbers cannot be determined."""
+    implicitly joined literals, or None if the numbers cannot be determined."""
     if literal.end_lineno - literal.lineno == literal.value.count("\n"):
         return tuple(range(literal.lineno, literal.end_lineno + 1))
     piece = "".join(source[literal.lineno - 1 : literal.end_lineno])

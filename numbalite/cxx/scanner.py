@@ -105,12 +105,12 @@ class Variable(NamedTuple):
 @functools.lru_cache(maxsize=32)
 def tokenize(text: str) -> tuple[Token, ...]:
     """Returns the tokens of a source, without comments."""
-    with pause_collections(text):
-        return _tokenize(text)
+    with pause_garbage_collector(text):
+        return _tokenize_text(text)
 
 
 @contextlib.contextmanager
-def pause_collections(text):
+def pause_garbage_collector(text):
     """Pauses Python's garbage collector while a long text is tokenized, because each collection would visit
     all tokens."""
     pauses = len(text) > 100_000 and gc.isenabled()
@@ -123,7 +123,7 @@ def pause_collections(text):
             gc.enable()
 
 
-def _tokenize(text):
+def _tokenize_text(text):
     tokens: list[Token] = []
     append, match_token, new = tokens.append, _TOKEN.match, tuple.__new__
     match: Any  # one of the two regular expressions always matches
@@ -275,19 +275,19 @@ def match_brackets(tokens: Sequence[Token]) -> dict[int, int]:
 def functions(text: str) -> dict[str, frozenset]:
     """Returns (function, names that it uses) of each function or kernel that a source defines at namespace
     scope."""
-    return _reader_of(text).functions
+    return _cached_reader(text).functions
 
 
 def declarations(text: str) -> list[tuple[int, int]]:
     """Returns (start, end) in the text of each declaration at namespace scope, in order; functions and
     classes include their bodies."""
-    return _reader_of(text).declaration_spans
+    return _cached_reader(text).declaration_spans
 
 
 def parameter_lists(text: str) -> dict[str, list]:
     """Returns {function that a source defines at namespace scope: for each definition (overloads have
     several) the names of its parameters, "" if unnamed}."""
-    return _reader_of(text).parameter_lists
+    return _cached_reader(text).parameter_lists
 
 
 def uses_names(text: str, function: str, words) -> bool:
@@ -300,7 +300,7 @@ def reachable_text(text: str, function: str) -> list[str]:
     """Returns the text of a function, and of the functions of the source that it may call."""
     names = {name for name, _ in _reachable_functions(text, function)}
     return [
-        text[start:end] for name, start, end in _reader_of(text).function_spans if name in names
+        text[start:end] for name, start, end in _cached_reader(text).function_spans if name in names
     ]
 
 
@@ -323,7 +323,7 @@ def _reachable_functions(text, function):
 
 def scan_source(text: str) -> tuple[list[Function], list[Variable]]:
     """Returns the kernels and the variables that a source defines, in order, without repetitions."""
-    reader = _reader_of(text)
+    reader = _cached_reader(text)
     kernels: list[Function] = []
     for name, kernel in reader.kernels.items():
         if name not in reader.defined:
@@ -336,7 +336,7 @@ def scan_source(text: str) -> tuple[list[Function], list[Variable]]:
 def without_kernels(text: str) -> str:
     """Returns the source with blanked kernels, for inclusion in other sources; line numbers
     stay."""
-    for start, end in _reader_of(text).kernel_spans:
+    for start, end in _cached_reader(text).kernel_spans:
         text = text[:start] + _blank_match(text[start:end]) + text[end:]
     return text
 
@@ -350,16 +350,16 @@ def reachable_names(text: str, function: str) -> list[str]:
     outside: list[str] = []
     spans: dict[str, list[str]] = {}
     at = 0
-    for name, start, end in _reader_of(text).function_spans:
+    for name, start, end in _cached_reader(text).function_spans:
         outside.append(text[at:start])
         spans.setdefault(name, []).append(text[start:end])
         at = end
 
-    def keep_macro(match):
+    def collect_macro(match):
         spans.setdefault(match[1], []).append(match[2])
         return ""
 
-    rest = _DEFINE.sub(keep_macro, "".join([*outside, text[at:]]))
+    rest = _DEFINE.sub(collect_macro, "".join([*outside, text[at:]]))
     todo = [rest, *spans.pop(function, ()), *spans.pop("operator", ())]
     found = []
     while todo:
@@ -371,16 +371,16 @@ def reachable_names(text: str, function: str) -> list[str]:
 
 
 @functools.lru_cache(maxsize=8)
-def _reader_of(text: str) -> _Reader:
-    """Returns the _Reader of a source, after it has read the source; the result is cached, because callers
+def _cached_reader(text: str) -> _DeclarationReader:
+    """Returns the _DeclarationReader of a source, after it has read the source; the result is cached, because callers
     query several properties."""
-    with pause_collections(text):
-        reader = _Reader(text)
+    with pause_garbage_collector(text):
+        reader = _DeclarationReader(text)
         reader.read_scope(0, len(reader.tokens), ())
     return reader
 
 
-class _Reader:
+class _DeclarationReader:
     """Reads the declarations at namespace scope; skips the bodies of functions and classes."""
 
     def __init__(self, text):
@@ -399,10 +399,10 @@ class _Reader:
         self.function_spans = []  # (name without namespaces, start, end) of function definitions
         self.declaration_spans = []
 
-    def is_in_unnamed(self, at):
+    def is_in_unnamed_namespace(self, at):
         return any(opening < at < closing for opening, closing in self.unnamed)
 
-    def is_conditional(self, token):
+    def is_in_conditional(self, token):
         return any(start <= token.start < end for start, end in self.conditional)
 
     def read_scope(self, at, end, path):
@@ -562,13 +562,15 @@ class _Reader:
         full = "::".join((*path, name))
         void = any(t.text == "void" for t in tokens[at:name_at])
         deduced = any(t.text == "auto" for t in tokens[at:name_at])
-        conditional = self.is_conditional(tokens[start])
+        conditional = self.is_in_conditional(tokens[start])
         head = heads[0] if template and len(heads) == 1 and not path else ""
-        cluster = self.attribute(at, name_at, "__cluster_dims__", (template or path) and not head)
-        constant = self.attribute(at, name_at, "__cluster_dims__", True)
+        cluster = self.attribute_arguments(
+            at, name_at, "__cluster_dims__", (template or path) and not head
+        )
+        constant = self.attribute_arguments(at, name_at, "__cluster_dims__", True)
         kernel = Function(
             full, parameters, template, conditional, tokens[name_at].line, void or deduced,
-            "".join(self.attribute(at, name_at, "__launch_bounds__", template or path)[:1]),
+            "".join(self.attribute_arguments(at, name_at, "__launch_bounds__", template or path)[:1]),
             ", ".join(cluster), head if cluster != constant else "",
         )  # fmt: skip
         self.kernels.setdefault(full, kernel)
@@ -580,9 +582,9 @@ class _Reader:
             overloads = self.overloads.setdefault(full, {})
             overloads.setdefault(types, kernel._replace(name=overload))
 
-    def attribute(self, at, end, word, names_are_local):
+    def attribute_arguments(self, at, end, word, names_are_local):
         """Returns the texts of the arguments of an attribute such as __launch_bounds__ among the tokens before a
-        kernel's name, up to the first argument that is valid only in the attribute; [] without the
+        kernel's name, up to the first argument that is valid only in the attribute, or [] without the
         attribute."""
         words = [token.text for token in self.tokens[at:end]]
         if word not in words:
@@ -746,8 +748,8 @@ class _Reader:
                     full = "::".join((*path, name.text))
                     if full not in self.variables:
                         self.variables[full] = Variable(
-                            full, space, self.is_conditional(tokens[start]), name.line,
-                            "template" in words, self.is_in_unnamed(start),
+                            full, space, self.is_in_conditional(tokens[start]), name.line,
+                            "template" in words, self.is_in_unnamed_namespace(start),
                         )  # fmt: skip
                 name = None
                 at = self.next_declarator(at, end)

@@ -19,7 +19,7 @@ class Slip(NamedTuple):
     """The source line, with a line below it that marks the column."""
 
 
-class Lines(NamedTuple):
+class LineRange(NamedTuple):
     """The lines of a user's file in a source."""
 
     file: str
@@ -28,5 +28,5 @@ class Lines(NamedTuple):
     is_python: bool = False
     """Are they a Python body, from which the source was translated?"""
 
-    def has(self, file: str, line: int) -> bool:
+    def contains_line(self, file: str, line: int) -> bool:
         return file == self.file and self.first <= line <= self.last

@@ -15,7 +15,7 @@ from numbalite.cxx.slip_search import (
     FLOAT_TYPES,
     INTEGER_TYPES,
     LITERAL,
-    Search,
+    MistakeSearch,
     value_of,
 )
 from numbalite.types.keywords import KEYWORDS
@@ -34,10 +34,10 @@ _INDEX = (
 _INDICES = frozenset(text.replace(" ", "") for text in (*_INDEX, "grid<1>()"))
 
 
-class Loops(Search):
+class LoopRules(MistakeSearch):
     """The rules."""
 
-    def _head_parts(self, statement):
+    def _for_head_ranges(self, statement):
         """Returns the token ranges of the three parts of a for loop's head, or None for a range-based for."""
         code, (first, last) = self.code, statement.head
         stops = [at for at in code.top_level_tokens(first, last) if code.text(at) == ";"]
@@ -49,7 +49,7 @@ class Loops(Search):
         return [self.code.text(at) for at in range(*part)]
 
     def _check_for(self, statement):
-        parts = self._head_parts(statement)
+        parts = self._for_head_ranges(statement)
         if parts is None:
             return
         start, condition, step = parts
@@ -307,7 +307,7 @@ class Loops(Search):
         if [code.text(first), code.text(first + 1)] != ["return", "&"]:
             return
         name, after = code.text(first + 2), code.text(first + 3)
-        inner = [one for one in self.bodies if one.block.first < first < one.block.last]
+        inner = [one for one in self.function_bodies if one.block.first < first < one.block.last]
         if not inner or after not in ("[", ";"):
             return
         block = max(inner, key=lambda one: one.block.first).block
@@ -387,11 +387,11 @@ def statement_range(statement):
 
 
 RULES = {
-    "for": Loops._check_for,
-    "while": Loops._check_while,
-    "if": Loops._check_if,
-    "switch": Loops._check_switch,
-    "block": Loops._check_block,
-    "plain": Loops._check_returned_address,
+    "for": LoopRules._check_for,
+    "while": LoopRules._check_while,
+    "if": LoopRules._check_if,
+    "switch": LoopRules._check_switch,
+    "block": LoopRules._check_block,
+    "plain": LoopRules._check_returned_address,
 }
 """Kind of a statement -> the method with its rules."""

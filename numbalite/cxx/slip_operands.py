@@ -14,7 +14,7 @@ from numbalite.cxx.slip_search import (
     COMPARISONS,
     INTEGER_TYPES,
     LITERAL,
-    Search,
+    MistakeSearch,
     value_of,
 )
 from numbalite.types.keywords import KEYWORDS
@@ -30,7 +30,7 @@ _SUM = re.compile(r"([A-Za-z_]\w*|[\d.]+[fF]?)\s*[-+]\s*([A-Za-z_]\w*|[\d.]+[fF]
 _MACRO = re.compile(r"#\s*define\s+(\w+)(\(([\w\s,]*)\))?[ \t]+(.*?)\s*(?://.*)?", re.S)
 
 
-class Operands(Search):
+class OperandRules(MistakeSearch):
     """The rules."""
 
     def _check_not_of_bits(self, at):
@@ -46,18 +46,18 @@ class Operands(Search):
         if not is_name or code.text(end) != "&" or code.text(end + 2) not in (")", ";", "&&", "||"):
             return
         literal = LITERAL.fullmatch(code.text(end + 1))
-        if literal and not self._is_bool(at + 1):
+        if literal and not self._is_bool_variable(at + 1):
             operand = code.text(at + 1)
             self.add("bits", at, f"! applies to {operand} alone: write !({operand} & {literal[0]})")
 
-    def _is_bool(self, at):
+    def _is_bool_variable(self, at):
         body = self.body_of(at)
         found = self.declarations(body).get(self.code.text(at), ()) if body else ()
         return len(found) == 1 and self.code.text(found[0] - 1) == "bool"
 
     def _check_complement(self, at):
         code = self.code
-        if self._is_bool(at + 1) and code.text(at + 2) not in ("(", "[", ".", "->"):
+        if self._is_bool_variable(at + 1) and code.text(at + 2) not in ("(", "[", ".", "->"):
             name = code.text(at + 1)
             self.add("bits", at, f"~{name} of a bool is never 0: write !{name}")
 
@@ -431,20 +431,20 @@ def _number_value(text):
 
 
 RULES = {
-    "!": (Operands._check_not_of_bits,),
-    "~": (Operands._check_complement,),
-    "(": (Operands._check_call_values,),
-    "[": (Operands._check_second_index,),
-    "=": (Operands._check_stored_fraction,),
-    "+=": (Operands._check_stored_fraction,),
-    "-=": (Operands._check_stored_fraction,),
-    **dict.fromkeys(COMPARISONS, (Operands._check_truth_test,)),
+    "!": (OperandRules._check_not_of_bits,),
+    "~": (OperandRules._check_complement,),
+    "(": (OperandRules._check_call_values,),
+    "[": (OperandRules._check_second_index,),
+    "=": (OperandRules._check_stored_fraction,),
+    "+=": (OperandRules._check_stored_fraction,),
+    "-=": (OperandRules._check_stored_fraction,),
+    **dict.fromkeys(COMPARISONS, (OperandRules._check_truth_test,)),
 }
 """Operator -> the methods with its rules."""
 STATEMENTS = {
-    "plain": Operands._check_repeated_change,
-    "for": Operands._check_bounds_test,
-    "if": Operands._check_bounds_test,
-    "while": Operands._check_bounds_test,
+    "plain": OperandRules._check_repeated_change,
+    "for": OperandRules._check_bounds_test,
+    "if": OperandRules._check_bounds_test,
+    "while": OperandRules._check_bounds_test,
 }
 """Kind of a statement -> the method with its rule."""

@@ -14,7 +14,7 @@ from numbalite.cxx.slip_search import (
     FLOAT_TYPES,
     INTEGER,
     LITERAL,
-    Search,
+    MistakeSearch,
     WrongIndexCount,
     value_of,
 )
@@ -31,7 +31,7 @@ _OF_THE_GRID = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim"))
 _POWERS = re.compile(r"(?:std::)?powf?|np_power|__powf")
 
 
-class Operators(Search):
+class OperatorRules(MistakeSearch):
     """The rules."""
 
     def _check_division(self, at):
@@ -66,7 +66,7 @@ class Operators(Search):
             return
         below = code.range_text(at + 1, end)
         if value is None:
-            if above == 1 and self._is_scaled(at - 1, end):  # 1024/n may be intended
+            if above == 1 and self._is_scaled_quotient(at - 1, end):  # 1024/n may be intended
                 self.add(
                     "quotient", at - 1,
                     f"{left.text}/{below} divides integers, which gives 0 where {below} is larger than 1: write "
@@ -74,9 +74,9 @@ class Operators(Search):
                 )  # fmt: skip
             return
         quotient = above // value
-        if quotient and not self._is_scaled(at - 1, end):
+        if quotient and not self._is_scaled_quotient(at - 1, end):
             return
-        if quotient == 0 and self._is_size(at):
+        if quotient == 0 and self._is_array_size(at):
             return
         self.add(
             "quotient", at - 1,
@@ -114,7 +114,7 @@ class Operators(Search):
             return at + 1, self.values[token.text]
         return (at + 1, None) if self.is_integer(at) else None
 
-    def _is_scaled(self, first, last):
+    def _is_scaled_quotient(self, first, last):
         """Returns whether a quotient is multiplied, is an exponent, or is the value of a floating-point
         variable."""
         code = self.code
@@ -129,7 +129,7 @@ class Operators(Search):
         is_value = code.text(first - 1) == "=" and code.text(last) in (";", ",")
         return is_value and code.text(first - 3) in FLOAT_TYPES
 
-    def _is_size(self, at):
+    def _is_array_size(self, at):
         """Returns whether the token is in the brackets of an array, or in a template argument."""
         first, last = self.segment(at)
         return (
@@ -140,10 +140,10 @@ class Operators(Search):
 
     def _check_power_or_bits(self, at):
         if self.text[self.code.tokens[at].start] == "^":  # `xor` combines bits
-            self._check_xor(at)
+            self._check_xor_as_power(at)
         self._check_bit_precedence(at)
 
-    def _check_xor(self, at):
+    def _check_xor_as_power(self, at):
         code = self.code
         left, right = (
             code.tokens[at - 1],
@@ -200,7 +200,7 @@ class Operators(Search):
             )
         return self.exchanging[first]
 
-    def _check_chain(self, at):
+    def _check_comparison_chain(self, at):
         code = self.code
         first, last = self.segment(at)
         top = list(code.top_level_tokens(first, last))
@@ -244,7 +244,7 @@ class Operators(Search):
             at += step
         return False
 
-    def _check_not(self, at):
+    def _check_negated_comparison(self, at):
         code = self.code
         if code.text(at - 1) == "!" or code.text(at + 1) in ("!", "("):
             return
@@ -530,22 +530,22 @@ class Operators(Search):
 
 
 RULES = {
-    "/": Operators._check_division,
-    "%": Operators._check_division,
-    "^": Operators._check_power_or_bits,
-    "&": Operators._check_bit_precedence,
-    "|": Operators._check_bit_precedence,
-    "=": Operators._check_assignment,
-    "<": Operators._check_chain,
-    "<=": Operators._check_chain,
-    ">": Operators._check_chain,
-    ">=": Operators._check_chain,
-    "!": Operators._check_not,
-    "&&": Operators._check_logical,
-    "||": Operators._check_logical,
-    "<<": Operators._check_shift,
-    "[": Operators._check_subscript,
-    "(": Operators._check_array_call,
+    "/": OperatorRules._check_division,
+    "%": OperatorRules._check_division,
+    "^": OperatorRules._check_power_or_bits,
+    "&": OperatorRules._check_bit_precedence,
+    "|": OperatorRules._check_bit_precedence,
+    "=": OperatorRules._check_assignment,
+    "<": OperatorRules._check_comparison_chain,
+    "<=": OperatorRules._check_comparison_chain,
+    ">": OperatorRules._check_comparison_chain,
+    ">=": OperatorRules._check_comparison_chain,
+    "!": OperatorRules._check_negated_comparison,
+    "&&": OperatorRules._check_logical,
+    "||": OperatorRules._check_logical,
+    "<<": OperatorRules._check_shift,
+    "[": OperatorRules._check_subscript,
+    "(": OperatorRules._check_array_call,
 }
 """Operator -> the method with its rule."""
 

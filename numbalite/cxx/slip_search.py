@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from numbalite.cxx import linemap, scanner
 from numbalite.cxx.scanner import TYPE_WORDS
-from numbalite.cxx.slip import Lines, Slip
-from numbalite.cxx.statements import Code
+from numbalite.cxx.slip import LineRange, Slip
+from numbalite.cxx.statements import TokenizedCode
 from numbalite.types.keywords import KEYWORDS
 
 ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="))
@@ -37,23 +37,23 @@ class WrongIndexCount(NamedTuple):
     shown: str
 
 
-class Search:
+class MistakeSearch:
     """The tokens of a source, and the probable mistakes found in them."""
 
     def __init__(self, text, users, std):
         tokens = scanner.tokenize(text)
-        self.code = Code(tokens)
+        self.code = TokenizedCode(tokens)
         self.std = std
         self.text = text
         self.lines = text.split("\n")
         self.starts = list(itertools.accumulate((len(line) + 1 for line in self.lines), initial=0))
         self.places = linemap.line_positions(text)
         conditional = _conditional_lines(tokens, len(self.lines))
-        spans: dict[str, list[Lines]] = {}
+        spans: dict[str, list[LineRange]] = {}
         for span in users:
             spans.setdefault(span.file, []).append(span)
         self.searched = [
-            not skipped and any(span.has(*place) for span in spans.get(place[0], ()))
+            not skipped and any(span.contains_line(*place) for span in spans.get(place[0], ()))
             for place, skipped in zip(self.places, conditional, strict=True)
         ]
         self.conditional = conditional
@@ -66,9 +66,9 @@ class Search:
         self._declared: dict[int, dict] = {}
         self.exchanging: dict[int, bool] = {}
         self.targets = {b.text for a, b in itertools.pairwise(self.code.tokens) if a.text == "goto"}
-        self.bodies = list(self.code.bodies())
-        self._starts = [body.block.first for body in self.bodies if not body.is_lambda]
-        self._outer = [body for body in self.bodies if not body.is_lambda]
+        self.function_bodies = list(self.code.function_bodies())
+        self._starts = [body.block.first for body in self.function_bodies if not body.is_lambda]
+        self._outer = [body for body in self.function_bodies if not body.is_lambda]
 
     def line_of(self, at):
         return self.places[self.code.tokens[at].line]

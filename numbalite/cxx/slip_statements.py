@@ -11,7 +11,7 @@ import re
 
 from numbalite.cxx import uninitialized
 from numbalite.cxx.scanner import TYPE_WORDS
-from numbalite.cxx.slip_search import ASSIGNMENTS, FLOAT_TYPES, INTEGER_TYPES, Search
+from numbalite.cxx.slip_search import ASSIGNMENTS, FLOAT_TYPES, INTEGER_TYPES, MistakeSearch
 from numbalite.types.keywords import KEYWORDS
 
 _LEAVING = frozenset(("return", "break", "continue", "goto", "throw"))
@@ -19,7 +19,7 @@ _LEAVING = frozenset(("return", "break", "continue", "goto", "throw"))
 _FRACTION = re.compile(r"\d*\.\d*[1-9]\d*[fF]?")
 
 
-class Statements(Search):
+class StatementRules(MistakeSearch):
     """The rules."""
 
     def _check_if(self, statement):
@@ -31,7 +31,11 @@ class Statements(Search):
 
     def _check_while(self, statement):
         self._check_condition(statement)
-        if statement.parts and statement.parts[0].kind == "empty" and self._is_followed(statement):
+        if (
+            statement.parts
+            and statement.parts[0].kind == "empty"
+            and self._is_followed_by_body(statement)
+        ):
             self._check_empty_body(statement, "while")
 
     def _check_do(self, statement):
@@ -154,7 +158,7 @@ class Statements(Search):
             self._check_self_assignment(part)
         if not statement.parts or statement.parts[0].kind != "empty":
             return
-        if self._is_followed(statement) or self._is_pure(statement):
+        if self._is_followed_by_body(statement) or self._changes_only_own_variable(statement):
             self._check_empty_body(statement, "for")
 
     def _check_empty_body(self, statement, word):
@@ -164,7 +168,7 @@ class Statements(Search):
             f"the ; ends the {word}: it is the whole body, and the statement behind it runs in any case: remove the ;",
         )  # fmt: skip
 
-    def _is_followed(self, statement):
+    def _is_followed_by_body(self, statement):
         """Returns whether the text after an empty body looks like the intended body: a block, or a line that
         is indented further."""
         code = self.code
@@ -178,7 +182,7 @@ class Statements(Search):
         first = code.tokens[statement.first]
         return following.line > empty.line and self.column(following) > self.column(first)
 
-    def _is_pure(self, statement):
+    def _changes_only_own_variable(self, statement):
         """Returns whether a loop without a body changes only its own variable."""
         code = self.code
         first, last = statement.head
@@ -393,12 +397,12 @@ class Statements(Search):
 
 
 RULES = {
-    "block": Statements._check_block,
-    "if": Statements._check_if,
-    "switch": Statements._check_switch,
-    "while": Statements._check_while,
-    "do": Statements._check_do,
-    "for": Statements._check_for,
-    "plain": Statements._check_plain,
+    "block": StatementRules._check_block,
+    "if": StatementRules._check_if,
+    "switch": StatementRules._check_switch,
+    "while": StatementRules._check_while,
+    "do": StatementRules._check_do,
+    "for": StatementRules._check_for,
+    "plain": StatementRules._check_plain,
 }
 """Kind of a statement -> the method with its rule."""

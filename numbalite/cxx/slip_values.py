@@ -18,7 +18,7 @@ from numbalite.cxx.slip_search import (
     INTEGER,
     INTEGER_TYPES,
     LITERAL,
-    Search,
+    MistakeSearch,
     value_of,
 )
 from numbalite.types.keywords import KEYWORDS
@@ -54,7 +54,7 @@ _HOLDS = {
 }
 
 
-class Values(Search):
+class ValueRules(MistakeSearch):
     """The rules."""
 
     # ---- comparisons
@@ -186,7 +186,7 @@ class Values(Search):
             )  # fmt: skip
 
     def _comparison_operands(self, first, last):
-        """Returns (operand, sign, number) of a comparison with a number; None for any other comparison."""
+        """Returns (operand, sign, number) of a comparison with a number, or None for any other comparison."""
         code = self.code
         signs = [i for i in code.top_level_tokens(first, last) if code.text(i) in COMPARISONS]
         if len(signs) != 1:
@@ -275,7 +275,9 @@ class Values(Search):
             if token.kind == "name" and not self._is_grid_index(i) and not self.is_integer(i):
                 return
         is_value = code.text(first - 1) == "=" and code.text(first - 3) in FLOAT_TYPES
-        if not (is_value or self._is_scaled_by_float(first, last)) or self._is_guarded(start):
+        if not (is_value or self._is_scaled_by_float(first, last)) or self._is_compared_index(
+            start
+        ):
             return
         name = code.range_text(start, start + 3)
         self.add(
@@ -313,7 +315,7 @@ class Values(Search):
             code.text(first - 2) == "*" and _FLOAT.fullmatch(code.text(first - 3))
         )
 
-    def _is_guarded(self, at):
+    def _is_compared_index(self, at):
         """Returns whether the function compares the index with any value."""
         code, body = self.code, self.body_of(at)
         if body is None:
@@ -576,7 +578,7 @@ class Values(Search):
             return
         if statement.kind == "if" and len(statement.parts) == 2:
             one, other = (code.range_text(part.first, part.last) for part in statement.parts)
-            if one == other and len(one) > 3 and not self._is_intended(statement):
+            if one == other and len(one) > 3 and not self._is_intended_repetition(statement):
                 self.add(
                     "repeated", statement.parts[1].first - 1, "this else does what the if does: write another statement"
                 )  # fmt: skip
@@ -598,7 +600,7 @@ class Values(Search):
                     "assigned", first + 3, f"{name} = {value} sets {name}: write {name} == {value} to compare"
                 )  # fmt: skip
 
-    def _is_intended(self, statement):
+    def _is_intended_repetition(self, statement):
         """Returns whether an `if` with two equal branches is one of several cases, or a comment explains a
         branch."""
         code, tokens = self.code, self.code.tokens
@@ -749,26 +751,26 @@ def _count_with_noun(count, noun):
 
 
 RULES = {
-    "==": (Values._check_equality,),
-    "!=": (Values._check_equality,),
-    "&&": (Values._check_range,),
-    "||": (Values._check_range,),
-    "?": (Values._check_conditional,),
-    "-": (Values._check_difference,),
-    "/": (Values._check_ratio,),
-    "*": (Values._check_index_formula,),
-    "+": (Values._check_index_formula,),
-    "(": (Values._check_call,),
-    "[": (Values._check_constant_index,),
+    "==": (ValueRules._check_equality,),
+    "!=": (ValueRules._check_equality,),
+    "&&": (ValueRules._check_range,),
+    "||": (ValueRules._check_range,),
+    "?": (ValueRules._check_conditional,),
+    "-": (ValueRules._check_difference,),
+    "/": (ValueRules._check_ratio,),
+    "*": (ValueRules._check_index_formula,),
+    "+": (ValueRules._check_index_formula,),
+    "(": (ValueRules._check_call,),
+    "[": (ValueRules._check_constant_index,),
 }
 """Operator -> the methods with its rules."""
 STATEMENTS = {
-    "block": (Values._check_hidden_variable,),
-    "if": (Values._check_constant_if,),
-    "while": (Values._check_constant_if,),
-    "do": (Values._check_constant_if,),
-    "for": (Values._check_loop,),
-    "switch": (Values._check_cases,),
-    "plain": (Values._check_plain,),
+    "block": (ValueRules._check_hidden_variable,),
+    "if": (ValueRules._check_constant_if,),
+    "while": (ValueRules._check_constant_if,),
+    "do": (ValueRules._check_constant_if,),
+    "for": (ValueRules._check_loop,),
+    "switch": (ValueRules._check_cases,),
+    "plain": (ValueRules._check_plain,),
 }
 """Kind of a statement -> the methods with its rules."""

@@ -20,7 +20,7 @@ from numbalite.cxx.advice import find_advice
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numbalite.cxx.slip import Lines, Slip
+    from numbalite.cxx.slip import LineRange, Slip
     from numbalite.cxx.slip_search import WrongIndexCount
 
 
@@ -29,7 +29,7 @@ LONGEST = 500_000
 
 
 def find_slips(
-    text: str, users: Iterable[Lines], std: str = "c++17"
+    text: str, users: Iterable[LineRange], std: str = "c++17"
 ) -> tuple[list[Slip], list[WrongIndexCount]]:
     """Returns the probable mistakes in the user's C++ lines of a source, and errors."""
     users = [lines for lines in users if not lines.is_python]
@@ -48,11 +48,11 @@ _ONE_STATEMENT = (slip_statements.RULES, slip_loops.RULES, slip_operands.STATEME
 
 
 class _MistakeFinder(
-    slip_operators.Operators,
-    slip_statements.Statements,
-    slip_values.Values,
-    slip_loops.Loops,
-    slip_operands.Operands,
+    slip_operators.OperatorRules,
+    slip_statements.StatementRules,
+    slip_values.ValueRules,
+    slip_loops.LoopRules,
+    slip_operands.OperandRules,
 ):
     def find_mistakes(self):
         for at, token in enumerate(self.code.tokens):
@@ -67,7 +67,7 @@ class _MistakeFinder(
                     for other in rules.get(token.text, ()):
                         if self.is_users(at):
                             other(self, at)
-        for body in self.bodies:
+        for body in self.function_bodies:
             for statement in body.block.walk_statements():
                 if not self.is_users(statement.first):
                     continue

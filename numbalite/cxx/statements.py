@@ -33,7 +33,7 @@ _BEFORE_BODY = frozenset(
 
 
 class Statement:
-    """A statement: tokens[first:last] of the Code.
+    """A statement: tokens[first:last] of the TokenizedCode.
 
     kind: "block", "if", "for", "while", "switch", "do", "label", "empty", or "plain" for all other
     statements. `head` is the (first, last) of the text between the parentheses; `parts` are the contained
@@ -54,7 +54,7 @@ class Statement:
             yield from part.walk_statements()
 
 
-class Body(NamedTuple):
+class FunctionBody(NamedTuple):
     """The body of a function or of a lambda."""
 
     parameters: tuple[int, int]
@@ -65,7 +65,7 @@ class Body(NamedTuple):
     is_lambda: bool
 
 
-class Code:
+class TokenizedCode:
     """The tokens of a source, with multi-character operators as one token each, and the bodies in the
     source."""
 
@@ -77,10 +77,10 @@ class Code:
         self.partner = match_brackets(self.tokens)
         self.in_macros = frozenset(_names_in_macros(tokens))
         """The names in the bodies of the source's macros."""
-        self.constants = frozenset(self._constants())
+        self.constants = frozenset(self._collect_constants())
         """The names that are declared constexpr or in an enum."""
 
-    def _constants(self):
+    def _collect_constants(self):
         for at, token in enumerate(self.tokens):
             if token.text in ("constexpr", "enum"):
                 for following in range(at + 1, min(at + 12, len(self.tokens) - 1)):
@@ -114,7 +114,7 @@ class Code:
             out.append(tokens[at].text)
         return "".join(out)
 
-    def bodies(self) -> Iterator[Body]:
+    def function_bodies(self) -> Iterator[FunctionBody]:
         """Yields the bodies of functions, in source order. Statements of lambdas follow the
         function that contains them."""
         at, start = 0, 0
@@ -134,13 +134,13 @@ class Code:
 
     def _read_body(self, head, start, at):
         block = self._read_statement(at, self.partner[at] + 1)
-        yield Body(head, start, block, False)
+        yield FunctionBody(head, start, block, False)
         inner = at + 1
         while inner < self.partner[at]:
             if self.text(inner) == "{" and self.partner.get(inner, 0) > inner:
                 given = self._lambda_parameters(inner)
                 if given is not None:
-                    yield Body(
+                    yield FunctionBody(
                         given, inner, self._read_statement(inner, self.partner[inner] + 1), True
                     )
             inner += 1
@@ -207,7 +207,7 @@ class Code:
                 head = (last + 2, self.index_after(last + 1) - 1)
                 last = self.index_after(last + 1)
             return Statement("do", at, last + (self.text(last) == ";"), head, [body])
-        if self._is_label(at):
+        if self._begins_label(at):
             return self._read_label(at, end)
         return Statement("plain", at, self._plain_statement_end(at, end))
 
@@ -238,7 +238,7 @@ class Code:
             made.last = other.last
         return made
 
-    def _is_label(self, at):
+    def _begins_label(self, at):
         text = self.text(at)
         if text in ("case", "default"):
             return True
@@ -250,7 +250,7 @@ class Code:
         while colon < end and self.text(colon) != ":":
             colon = self.index_after(colon)
         label = Statement("label", at, min(colon + 1, end))
-        if colon + 1 < end and not self._is_label(colon + 1):
+        if colon + 1 < end and not self._begins_label(colon + 1):
             label.parts.append(self._read_statement(colon + 1, end))
             label.last = label.parts[0].last
         return label

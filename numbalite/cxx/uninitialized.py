@@ -20,7 +20,7 @@ from numbalite.types.keywords import KEYWORDS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numbalite.cxx.statements import Body, Code, Statement
+    from numbalite.cxx.statements import FunctionBody, Statement, TokenizedCode
 
 _NUMBERS = frozenset(
     """bool char short int long signed unsigned float double int8 int16 int32 int64 uint8 uint16 uint32 uint64
@@ -47,7 +47,9 @@ class UninitializedRead(NamedTuple):
     """The `if` of which only one branch sets it; None: nothing sets it before."""
 
 
-def find_uninitialized_reads(code: Code, body: Body) -> Iterator[UninitializedRead]:
+def find_uninitialized_reads(
+    code: TokenizedCode, body: FunctionBody
+) -> Iterator[UninitializedRead]:
     """Yields the first uninitialized read of each variable of a body."""
     words = {code.text(at) for at in range(body.block.first, body.block.last)}
     if words & _GIVEN_UP:
@@ -61,7 +63,7 @@ def find_uninitialized_reads(code: Code, body: Body) -> Iterator[UninitializedRe
                 count += 1
                 if name in code.in_macros or count > _MAX_VARIABLES:
                     continue
-                found = _VariableState(code, name).read(block.parts[position + 1 :])
+                found = _VariableState(code, name).find_read(block.parts[position + 1 :])
                 if found is not None:
                     yield found
 
@@ -109,7 +111,7 @@ class _VariableState:
         self.found = None
         self.loops = self.conditions = 0  # enclosing loops
 
-    def read(self, statements):
+    def find_read(self, statements):
         """Returns the first UninitializedRead, or None."""
         try:
             self._follow_statements(statements)
@@ -117,7 +119,7 @@ class _VariableState:
             pass
         return self.found
 
-    def _mentions(self, first, last):
+    def _mentions_variable(self, first, last):
         return any(self.code.text(at) == self.name for at in range(first, last))
 
     def _follow_statements(self, statements) -> bool:
@@ -130,7 +132,7 @@ class _VariableState:
 
     def _follow_statement(self, statement) -> bool:
         code, kind = self.code, statement.kind
-        if not self._mentions(statement.first, statement.last):
+        if not self._mentions_variable(statement.first, statement.last):
             if self.branch is not None and any(
                 map(_is_leaving_jump(code), statement.walk_statements())
             ):
@@ -175,7 +177,7 @@ class _VariableState:
     def _follow_branch(self, part):
         """Follows a branch that may not be executed. Stops without a report if this branch uses a variable
         that an earlier branch sets, because both branches may have the same condition."""
-        if self.branch is not None and self._mentions(part.first, part.last):
+        if self.branch is not None and self._mentions_variable(part.first, part.last):
             raise _StopFollowing
         self.conditions += 1
         is_set = self._follow_statement(part)
@@ -227,9 +229,9 @@ class _VariableState:
             before, after = code.text(at - 1), code.text(at + 1)
             if after == "=" and not self._is_under_condition(first, at):
                 # The right side is evaluated first, as in s = s + 1
-                inside = range(at + 2, self._right_end(at + 2, last))
+                inside = range(at + 2, self._end_of_right_side(at + 2, last))
                 right = [use for use in uses if use in inside]
-                if right and not any(self._is_passed_on(at, use) for use in right):
+                if right and not any(self._may_be_set_by_use(at, use) for use in right):
                     self._report(right[0])
                 return True
             if after == "=":
@@ -240,12 +242,12 @@ class _VariableState:
                 or (before in ("&", "&&") and not self._is_operand(at - 2))
             ):
                 raise _StopFollowing
-            if self._is_passed_on(first, at) or self._is_under_condition(first, at):
+            if self._may_be_set_by_use(first, at) or self._is_under_condition(first, at):
                 raise _StopFollowing
             self._report(at)
         return False
 
-    def _right_end(self, at, last):
+    def _end_of_right_side(self, at, last):
         """Returns the token index after the right side of an assignment that begins at `at`."""
         while at < last and self.code.text(at) not in (",", ";", ")", "]", "}", "="):
             at = self.code.index_after(at)
@@ -258,7 +260,7 @@ class _VariableState:
             token.kind in ("name", "number", "char") and token.text not in KEYWORDS
         ) or token.text in (")", "]")
 
-    def _is_passed_on(self, first, at):
+    def _may_be_set_by_use(self, first, at):
         """Returns whether the use is in the arguments of a call, in braces, in a lambda, or unevaluated. A
         call may set a variable that is passed by reference."""
         code, depth = self.code, at

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.functions import arguments
-from numbalite.runtime.shapes import axis_number, numbers_of
+from numbalite.runtime.shapes import axis_number, tuple_of_integers
 from numbalite.runtime.traced import traced
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Dev
 def _axes(a, b, axes):
     if axes is None:
         axes = range(a.ndim)
-    axes = [axis_number(i, a.ndim) for i in numbers_of(axes)]
+    axes = [axis_number(i, a.ndim) for i in tuple_of_integers(axes)]
     if not axes or len(set(axes)) < len(axes):
         raise ValueError(f"fftconvolve: axes must be unique, and one at least, not {axes}")
     for i in range(a.ndim):

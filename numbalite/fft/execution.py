@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
-class Operand:
+class TransformInput:
     """The input of a transform. `owned`: True if the array is a temporary copy that the transform may
     overwrite."""
 
@@ -32,13 +32,13 @@ class Operand:
         self.array = array
         self.owned = owned
 
-    def converted(self, dtype: Any) -> Operand:
+    def with_dtype(self, dtype: Any) -> TransformInput:
         """In another dtype."""
         if self.array.dtype == dtype:
             return self
-        return Operand(self.array.astype(dtype), True)
+        return TransformInput(self.array.astype(dtype), True)
 
-    def fitted(self, lengths: dict[int, int]) -> Operand:
+    def with_lengths(self, lengths: dict[int, int]) -> TransformInput:
         """Cuts the array, or pads it with zeros, to lengths by axis."""
         array = self.array
         cut = [slice(None)] * array.ndim
@@ -48,35 +48,35 @@ class Operand:
             shape[axis] = n
         part = array[tuple(cut)]
         if part.shape == tuple(shape):
-            return Operand(part, self.owned)
+            return TransformInput(part, self.owned)
         made = empty_like(array, shape, array.dtype)
         made.fill(0)
         assign.assign(made[tuple(cut)], part)
-        return Operand(made, True)
+        return TransformInput(made, True)
 
-    def ordered(self, axes: Sequence[int]) -> Operand:
+    def with_axes_last(self, axes: Sequence[int]) -> TransformInput:
         """Returns a copy with these axes last in memory."""
         view = move_axes_last(self.array, axes)
         made = empty_like(view, view.shape, view.dtype)
         assign.assign(made, view)
-        return Operand(moved_back(made, axes), True)
+        return TransformInput(moved_back(made, axes), True)
 
 
-def _order(ndim, axes):
+def _axis_order(ndim, axes):
     return [i for i in range(ndim) if i not in axes] + list(axes)
 
 
 def move_axes_last(array: DeviceNDArray, axes: Sequence[int]) -> DeviceNDArray:
     """Returns a view with these axes last."""
-    return array.transpose(_order(array.ndim, axes))
+    return array.transpose(_axis_order(array.ndim, axes))
 
 
 def moved_back(array: DeviceNDArray, axes: Sequence[int]) -> DeviceNDArray:
     """Returns a view with the axes in their original order: the inverse of `move_axes_last`."""
-    return array.transpose(np.argsort(_order(array.ndim, axes)).tolist())
+    return array.transpose(np.argsort(_axis_order(array.ndim, axes)).tolist())
 
 
-def _layout(array, axes):
+def _cufft_layout(array, axes):
     """Returns cuFFT's layout of an array, or None. cuFFT requires that an array of real numbers is aligned like complex
     numbers."""
     if array._address % (
@@ -86,12 +86,12 @@ def _layout(array, axes):
     return plans.layout_of(array, axes)
 
 
-def _target(source, shape, dtype, axes, out=None):
+def _output_array(source, shape, dtype, axes, out=None):
     """Returns `out` if cuFFT can write the result there, otherwise a new array, in C order if possible."""
     if out is not None and _can_write_into(out, source, shape, dtype, axes):
         return out
     made = empty_like(source, shape, dtype)
-    if _layout(made, axes) is None:
+    if _cufft_layout(made, axes) is None:
         view = move_axes_last(made, axes)
         made = moved_back(empty_like(source, view.shape, dtype), axes)
     return made
@@ -106,12 +106,12 @@ def _can_write_into(out, source, shape, dtype, axes):
         (out.shape, out.dtype, out.device) == (tuple(shape), dtype, source.device)
         and not out.readonly
         and stream_number(out.stream) == stream_number(source.stream)
-        and _layout(out, axes) is not None
+        and _cufft_layout(out, axes) is not None
         and (in_place or not assign.may_overlap(source, out))
     )
 
 
-def run(
+def execute_transform(
     source: DeviceNDArray,
     target: DeviceNDArray,
     axes: Sequence[int],
@@ -119,7 +119,7 @@ def run(
     direction: int,
 ) -> None:
     """Executes a transform over `axes` of both arrays, whose layouts cuFFT must support."""
-    layouts = _layout(source, axes), _layout(target, axes)
+    layouts = _cufft_layout(source, axes), _cufft_layout(target, axes)
     batch = source.size // math.prod(source.shape[axis] for axis in axes)
     dtypes = source.dtype.char + target.dtype.char
     transform = plans.transform(tuple(lengths), batch, dtypes, layouts)
@@ -128,10 +128,12 @@ def run(
 
 
 def _operand_with_layout(operand, axes):
-    return operand if _layout(operand.array, axes) is not None else operand.ordered(axes)
+    return (
+        operand if _cufft_layout(operand.array, axes) is not None else operand.with_axes_last(axes)
+    )
 
 
-def groups(axes: Sequence[int]) -> list[list[int]]:
+def axis_groups(axes: Sequence[int]) -> list[list[int]]:
     """Transforms as many axes at once as cuFFT supports, beginning with the last axes."""
     left, found = list(axes), []
     while left:
@@ -141,61 +143,61 @@ def groups(axes: Sequence[int]) -> list[list[int]]:
 
 
 def complex_to_complex(
-    operand: Operand, axes: Sequence[int], direction: int, out: DeviceNDArray | None = None
-) -> Operand:
+    operand: TransformInput, axes: Sequence[int], direction: int, out: DeviceNDArray | None = None
+) -> TransformInput:
     """Returns the result of a transform: in `out` if it can be written directly, otherwise in place if the
     array is a temporary."""
-    parts = groups(axes)
+    parts = axis_groups(axes)
     for i, part in enumerate(parts, 1):
         prepared = _operand_with_layout(operand, part)
         source, own = prepared.array, out if i == len(parts) else None
         if own is not None and not _can_write_into(own, source, source.shape, source.dtype, part):
             own = None
         if own is None and not prepared.owned:
-            own = _target(source, source.shape, source.dtype, part)
+            own = _output_array(source, source.shape, source.dtype, part)
         target = source if own is None else own
-        run(source, target, part, [source.shape[axis] for axis in part], direction)
-        operand = Operand(target, True)
+        execute_transform(source, target, part, [source.shape[axis] for axis in part], direction)
+        operand = TransformInput(target, True)
     return operand
 
 
 def real_to_complex(
-    operand: Operand, axes: Sequence[int], out: DeviceNDArray | None = None
-) -> Operand:
+    operand: TransformInput, axes: Sequence[int], out: DeviceNDArray | None = None
+) -> TransformInput:
     """Returns the result for a real array, which has about half the length along the last axis."""
-    first, *others = groups(axes)
+    first, *others = axis_groups(axes)
     source, last = _operand_with_layout(operand, first).array, axes[-1]
     shape = list(source.shape)
     shape[last] = shape[last] // 2 + 1
     dtype = np.dtype(source.dtype.char.upper())
-    target = _target(source, shape, dtype, first, None if others else out)
-    run(source, target, first, [source.shape[axis] for axis in first], FORWARD)
+    target = _output_array(source, shape, dtype, first, None if others else out)
+    execute_transform(source, target, first, [source.shape[axis] for axis in first], FORWARD)
     if not others:
-        return Operand(target, True)
+        return TransformInput(target, True)
     rest = [axis for axis in axes if axis not in first]
-    return complex_to_complex(Operand(target, True), rest, FORWARD, out)
+    return complex_to_complex(TransformInput(target, True), rest, FORWARD, out)
 
 
 def complex_to_real(
-    operand: Operand, axes: Sequence[int], length: int, out: DeviceNDArray | None = None
-) -> Operand:
+    operand: TransformInput, axes: Sequence[int], length: int, out: DeviceNDArray | None = None
+) -> TransformInput:
     """Transforms a half spectrum to `length` real numbers along the last axis. As in NumPy, the other axes are
     transformed first, and then the imaginary part at frequency 0 is ignored. cuFFT overwrites its input, so the
     input is always a copy."""
     *others, last = axes
     if others:
         operand = complex_to_complex(operand, others, INVERSE)
-    if not operand.owned or _layout(operand.array, [last]) is None:
-        operand = operand.ordered([last])
+    if not operand.owned or _cufft_layout(operand.array, [last]) is None:
+        operand = operand.with_axes_last([last])
     source = operand.array
     shape = list(source.shape)
     shape[last] = length
-    target = _target(source, shape, np.dtype(source.dtype.char.lower()), [last], out)
-    run(source, target, [last], [length], INVERSE)
-    return Operand(target, True)
+    target = _output_array(source, shape, np.dtype(source.dtype.char.lower()), [last], out)
+    execute_transform(source, target, [last], [length], INVERSE)
+    return TransformInput(target, True)
 
 
-def scale(array: DeviceNDArray, factor: float) -> None:
+def scale_in_place(array: DeviceNDArray, factor: float) -> None:
     """Multiplies in place, treating real and imaginary parts as real numbers, so that infinities cause no
     NaN."""
     real = np.dtype(array.dtype.char.lower())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
-from numbalite.fft.execution import Operand, complex_to_complex
+from numbalite.fft.execution import TransformInput, complex_to_complex
 from numbalite.fft.plans import FORWARD, INVERSE
 from numbalite.ndarray import arrays, assign
 from numbalite.runtime.traced import traced
@@ -52,13 +52,13 @@ def _transform_in_place(name, ary, stream, direction):
     if stream is not None:
         array = array.bind(stream)
     if array.size and array.ndim:
-        _transform(array, direction)
+        _transform_checked(array, direction)
     if on_host:
         array.copy_to_host(ary, stream=stream or 0)
 
 
-def _transform(array, direction):
+def _transform_checked(array, direction):
     axes = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
-    operand = complex_to_complex(Operand(array, owned=True), axes, direction)
+    operand = complex_to_complex(TransformInput(array, owned=True), axes, direction)
     if operand.array is not array:
         assign.assign(array, operand.array)

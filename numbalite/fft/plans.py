@@ -24,7 +24,7 @@ ALLOC_FAILED = 2
 """cuFFT's status for lack of memory"""
 
 
-class Layout(NamedTuple):
+class BatchLayout(NamedTuple):
     """The position of the elements of a batch of transforms for cuFFT, counted in elements.
 
     embed: the number of elements in each dimension, without elements that strides skip; stride: the step
@@ -36,7 +36,7 @@ class Layout(NamedTuple):
     distance: int
 
 
-def layout_of(array: DeviceNDArray, axes: Sequence[int]) -> Layout | None:
+def layout_of(array: DeviceNDArray, axes: Sequence[int]) -> BatchLayout | None:
     """Returns the layout of an array for a transform over some axes, or None if cuFFT does not support these
     strides. No dimension is 0."""
     itemsize = array.dtype.itemsize
@@ -45,12 +45,12 @@ def layout_of(array: DeviceNDArray, axes: Sequence[int]) -> Layout | None:
     ):
         return None
     others = [i for i in range(array.ndim) if i not in axes]
-    inner = _inner(*_lengths_and_strides(array, axes))
+    inner = _embed_and_stride(*_lengths_and_strides(array, axes))
     distance = _batch_distance(*_lengths_and_strides(array, others))
     if inner is None or distance is None:
         return None
     embed, stride = inner
-    return Layout(embed, stride, distance)
+    return BatchLayout(embed, stride, distance)
 
 
 def _lengths_and_strides(array, axes):
@@ -59,7 +59,7 @@ def _lengths_and_strides(array, axes):
     return [shape[i] for i in axes], [strides[i] // itemsize for i in axes]
 
 
-def _inner(shape, strides):
+def _embed_and_stride(shape, strides):
     """Returns (embed, stride) of the transformed dimensions. The stride of a dimension with one
     element is arbitrary."""
     stride = strides[-1] if shape[-1] > 1 else 1
@@ -88,7 +88,7 @@ def _batch_distance(shape, strides):
     return distance or 1
 
 
-def make(what: tuple[Any, ...], stream: Any) -> tuple[_core.LibraryValue, int]:
+def create_plan_on_device(what: tuple[Any, ...], stream: Any) -> tuple[_core.LibraryValue, int]:
     """Returns a plan of cuFFT on the current device, for calls on a stream, and the size of its work area in
     bytes.
 
@@ -148,7 +148,7 @@ def run_captured(
             cufft.plain("SetStream", plan, 0)
 
 
-def _fail(name, status):
+def _raise_cufft_error(name, status):
     raise CUFFT.failure(name, status)
 
 
@@ -156,7 +156,7 @@ _transforms: weakref.WeakValueDictionary[Hashable, _core.Planned] = weakref.Weak
 
 
 def transform(
-    lengths: tuple[int, ...], batch: int, dtypes: str, layouts: tuple[Layout, Layout]
+    lengths: tuple[int, ...], batch: int, dtypes: str, layouts: tuple[BatchLayout, BatchLayout]
 ) -> _core.Planned:
     """Returns transform(stream, source, target, direction), on the current device. dtypes: the dtype
     characters of source and target, such as "fF".
@@ -169,7 +169,13 @@ def transform(
         for name in ("XtExec", "SetWorkArea"):
             CUFFT.find(name, False)
         made = _core.Planned(
-            what, make, CUFFT.functions, "XtExec", "SetWorkArea", run_captured, _fail
+            what,
+            create_plan_on_device,
+            CUFFT.functions,
+            "XtExec",
+            "SetWorkArea",
+            run_captured,
+            _raise_cufft_error,
         )
         found = _transforms.setdefault(what, made)
     return found

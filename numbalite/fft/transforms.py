@@ -11,18 +11,18 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.fft.execution import (
-    Operand,
+    TransformInput,
     complex_to_complex,
     complex_to_real,
     real_to_complex,
-    scale,
+    scale_in_place,
 )
 from numbalite.fft.plans import FORWARD, INVERSE
 from numbalite.functions import arguments
 from numbalite.functions.arguments import empty_like
 from numbalite.ndarray import assign
 from numbalite.ndarray.dispatch import implements
-from numbalite.runtime.shapes import AxisError, items_of, numbers_of
+from numbalite.runtime.shapes import AxisError, tuple_of_integers, tuple_of_items
 
 if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
@@ -33,7 +33,7 @@ _SWAPPED = {"backward": "forward", None: "forward", "ortho": "ortho", "forward":
 # ---------------------------------------------------------------------------------------- arguments
 
 
-def _factor(name, norm, total, inverse):
+def _scale_factor(name, norm, total, inverse):
     """Returns the factor by which a result is scaled."""
     if norm not in _SWAPPED:
         raise ValueError(
@@ -63,14 +63,14 @@ def _real_dtype(dtype):
     return np.fft.irfft(np.zeros(2, dtype)).dtype
 
 
-def _length(name, n):
+def _check_length(name, n):
     n = operator.index(n)
     if n < 1:
         raise ValueError(f"fft.{name}: Invalid number of FFT data points ({n}) specified.")
     return n
 
 
-def _axis(name, axis, array):
+def _normalized_axis(name, axis, array):
     number = operator.index(axis)
     if not -array.ndim <= number < array.ndim:
         raise AxisError(
@@ -79,20 +79,20 @@ def _axis(name, axis, array):
     return number % array.ndim
 
 
-def _axes(name, array, s, axes):
+def _lengths_and_axes(name, array, s, axes):
     """Returns lengths and axes in the form of NumPy's functions of several dimensions; lengths None: those of
     the array."""
-    s, axes = (one if one is None else items_of(one, f"fft.{name}") for one in (s, axes))
+    s, axes = (one if one is None else tuple_of_items(one, f"fft.{name}") for one in (s, axes))
     if s is None:
         axes = range(array.ndim) if axes is None else axes
-        return [None] * len(axes), [_axis(name, axis, array) for axis in axes]
+        return [None] * len(axes), [_normalized_axis(name, axis, array) for axis in axes]
     if axes is None:
         axes = range(-len(s), 0)
     if len(s) != len(axes):
         raise ValueError(
             f"fft.{name}: Shape and axes have different lengths ({len(s)} and {len(axes)})."
         )
-    axes = [_axis(name, axis, array) for axis in axes]
+    axes = [_normalized_axis(name, axis, array) for axis in axes]
     return [None if n is None or (n == -1 and _is_for_several_axes(name)) else n for n in s], axes
 
 
@@ -112,7 +112,7 @@ def _split_axes(name, axes):
 def _scale_result(name, result, factor, out):
     """Returns the scaled result, in `out` if passed."""
     if factor != 1 and result.size:
-        scale(result, factor)
+        scale_in_place(result, factor)
     if out is None or out is result:
         return result
     if not isinstance(out, _core.DeviceArray):
@@ -135,75 +135,77 @@ def _scale_result(name, result, factor, out):
 def _transform_complex(name, a, s, axes, norm, out, direction):
     """Implements fft, ifft and their versions for several axes."""
     a = arguments.as_device_array(a, "a")
-    lengths, axes = _axes(name, a, s, axes)
+    lengths, axes = _lengths_and_axes(name, a, s, axes)
     sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
-    sizes = [_length(name, n) for n in sizes]
-    factor = _factor(name, norm, math.prod(sizes), direction == INVERSE)
+    sizes = [_check_length(name, n) for n in sizes]
+    factor = _scale_factor(name, norm, math.prod(sizes), direction == INVERSE)
     if not axes:  # without axes, nothing is transformed, and NumPy keeps the dtype
         return _scale_result(name, a.copy(), 1, out)
-    operand = Operand(a).converted(_complex_dtype(a.dtype))
+    operand = TransformInput(a).with_dtype(_complex_dtype(a.dtype))
     if len(set(axes)) < len(axes):  # a repeated axis is transformed twice, the last axis first
         for n, x in reversed(list(zip(sizes, axes, strict=True))):
-            operand = _transform(operand.fitted({x: n}), [x], direction)
+            operand = _transform_if_nonempty(operand.with_lengths({x: n}), [x], direction)
         return _scale_result(name, operand.array, factor, out)
-    operand = operand.fitted(dict(zip(axes, sizes, strict=True)))
-    operand = _transform(operand, axes, direction, _device_out(out))
+    operand = operand.with_lengths(dict(zip(axes, sizes, strict=True)))
+    operand = _transform_if_nonempty(operand, axes, direction, _writable_out(out))
     return _scale_result(
         name, operand.array if operand.owned else operand.array.copy(), factor, out
     )
 
 
-def _transform(operand, axes, direction, out=None):
+def _transform_if_nonempty(operand, axes, direction, out=None):
     return complex_to_complex(operand, axes, direction, out) if operand.array.size else operand
 
 
-def _device_out(out):
+def _writable_out(out):
     """Returns the array to which a transform may write, if its dtype is suitable."""
     return out if isinstance(out, _core.DeviceArray) else None
 
 
-def _rfft(name, a, s, axes, norm, out):
+def _real_forward_transform(name, a, s, axes, norm, out):
     a = arguments.as_device_array(a, "a")
     if a.dtype.kind == "c":
         raise TypeError(f"fft.{name}: a is {a.dtype}: a real transform takes a real array")
-    lengths, axes = _axes(name, a, s, axes)
+    lengths, axes = _lengths_and_axes(name, a, s, axes)
     sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
-    sizes = [_length(name, n) for n in sizes]
-    factor = _factor(name, norm, math.prod(sizes), False)
+    sizes = [_check_length(name, n) for n in sizes]
+    factor = _scale_factor(name, norm, math.prod(sizes), False)
     others, last = _split_axes(name, axes)
     complex_dtype = _complex_dtype(a.dtype)
-    operand = Operand(a).converted(np.dtype(complex_dtype.char.lower()))
+    operand = TransformInput(a).with_dtype(np.dtype(complex_dtype.char.lower()))
     distinct = len(set(axes)) == len(axes)
     together = axes if distinct else [last]
-    operand = operand.fitted({x: n for n, x in zip(sizes, axes, strict=True) if x in together})
+    operand = operand.with_lengths(
+        {x: n for n, x in zip(sizes, axes, strict=True) if x in together}
+    )
     if not operand.array.size:
         shape = list(operand.array.shape)
         shape[last] = shape[last] // 2 + 1
         for n, x in [] if distinct else zip(sizes, others, strict=False):
             shape[x] = n
         return _scale_result(name, empty_like(a, shape, complex_dtype), 1, out)
-    operand = real_to_complex(operand, together, _device_out(out) if distinct else None)
+    operand = real_to_complex(operand, together, _writable_out(out) if distinct else None)
     for n, x in [] if distinct else reversed(list(zip(sizes, others, strict=False))):
-        operand = _transform(operand.fitted({x: n}), [x], FORWARD)
+        operand = _transform_if_nonempty(operand.with_lengths({x: n}), [x], FORWARD)
     return _scale_result(name, operand.array, factor, out)
 
 
-def _irfft(name, a, s, axes, norm, out):
+def _real_inverse_transform(name, a, s, axes, norm, out):
     a = arguments.as_device_array(a, "a")
-    lengths, axes = _axes(name, a, s, axes)
+    lengths, axes = _lengths_and_axes(name, a, s, axes)
     others, last = _split_axes(name, axes)
     sizes = [a.shape[x] if n is None else n for n, x in zip(lengths, axes, strict=True)]
     if lengths[-1] is None and (s is None or s[-1] is None):  # -1 is the whole axis, unchanged
         sizes[-1] = (a.shape[last] - 1) * 2
-    sizes = [_length(name, n) for n in sizes]
-    factor = _factor(name, norm, math.prod(sizes), True)
-    operand = Operand(a).converted(_complex_dtype(a.dtype))
+    sizes = [_check_length(name, n) for n in sizes]
+    factor = _scale_factor(name, norm, math.prod(sizes), True)
+    operand = TransformInput(a).with_dtype(_complex_dtype(a.dtype))
     distinct = len(set(axes)) == len(axes)
     for n, x in zip(sizes, others, strict=False):
-        operand = operand.fitted({x: n})
+        operand = operand.with_lengths({x: n})
         if not distinct:  # transforms the axes one after the other, the first axis first
-            operand = _transform(operand, [x], INVERSE)
-    operand = operand.fitted({last: sizes[-1] // 2 + 1})
+            operand = _transform_if_nonempty(operand, [x], INVERSE)
+    operand = operand.with_lengths({last: sizes[-1] // 2 + 1})
     if not operand.array.size:
         shape = list(operand.array.shape)
         shape[last] = sizes[-1]
@@ -211,7 +213,7 @@ def _irfft(name, a, s, axes, norm, out):
         made = _scale_result(name, empty_like(a, shape, real), 1, out)
     else:
         operand = complex_to_real(
-            operand, axes if distinct else [last], sizes[-1], _device_out(out)
+            operand, axes if distinct else [last], sizes[-1], _writable_out(out)
         )
         made = _scale_result(name, operand.array, factor, out)
     return made if others or out is not None else made.astype(_real_dtype(a.dtype), copy=False)
@@ -253,46 +255,48 @@ def ifft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> DeviceNDArray:
 
 @implements("fft.rfft")
 def rfft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
-    return _rfft("rfft", a, _as_tuple(n), (axis,), norm, out)
+    return _real_forward_transform("rfft", a, _as_tuple(n), (axis,), norm, out)
 
 
 @implements("fft.rfftn")
 def rfftn(a, s=None, axes=None, norm=None, out=None) -> DeviceNDArray:
-    return _rfft("rfftn", a, s, axes, norm, out)
+    return _real_forward_transform("rfftn", a, s, axes, norm, out)
 
 
 @implements("fft.rfft2")
 def rfft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> DeviceNDArray:
-    return _rfft("rfft2", a, s, axes, norm, out)
+    return _real_forward_transform("rfft2", a, s, axes, norm, out)
 
 
 @implements("fft.irfft")
 def irfft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
-    return _irfft("irfft", a, _as_tuple(n), (axis,), norm, out)
+    return _real_inverse_transform("irfft", a, _as_tuple(n), (axis,), norm, out)
 
 
 @implements("fft.irfftn")
 def irfftn(a, s=None, axes=None, norm=None, out=None) -> DeviceNDArray:
-    return _irfft("irfftn", a, s, axes, norm, out)
+    return _real_inverse_transform("irfftn", a, s, axes, norm, out)
 
 
 @implements("fft.irfft2")
 def irfft2(a, s=None, axes=(-2, -1), norm=None, out=None) -> DeviceNDArray:
-    return _irfft("irfft2", a, s, axes, norm, out)
+    return _real_inverse_transform("irfft2", a, s, axes, norm, out)
 
 
 @implements("fft.hfft")
 def hfft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
     a = arguments.as_device_array(a, "a")
-    _factor("hfft", norm, 1, True)
+    _scale_factor("hfft", norm, 1, True)
     with arguments.on_device_of(a):
-        return _irfft("hfft", np.conjugate(a), _as_tuple(n), (axis,), _SWAPPED[norm], out)
+        return _real_inverse_transform(
+            "hfft", np.conjugate(a), _as_tuple(n), (axis,), _SWAPPED[norm], out
+        )
 
 
 @implements("fft.ihfft")
 def ihfft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
-    _factor("ihfft", norm, 1, False)
-    made = _rfft("ihfft", a, _as_tuple(n), (axis,), _SWAPPED[norm], out)
+    _scale_factor("ihfft", norm, 1, False)
+    made = _real_forward_transform("ihfft", a, _as_tuple(n), (axis,), _SWAPPED[norm], out)
     with arguments.on_device_of(made):
         return np.conjugate(made, out=made)
 
@@ -302,7 +306,7 @@ def ihfft(a, n=None, axis: int = -1, norm=None, out=None) -> DeviceNDArray:
 
 def _shifts_and_axes(x, axes, sign):
     axes = range(x.ndim) if axes is None else axes
-    numbers = [_axis("fftshift", axis, x) for axis in numbers_of(axes)]
+    numbers = [_normalized_axis("fftshift", axis, x) for axis in tuple_of_integers(axes)]
     return tuple(sign * (x.shape[axis] // 2) for axis in numbers), tuple(numbers)
 
 

@@ -45,7 +45,7 @@ def apply_along_axis(func1d: Callable, axis, arr, *args, **kwargs) -> DeviceNDAr
 def apply_over_axes(func: Callable, a, axes) -> DeviceNDArray:
     made = arguments.as_device_array(a)
     count = made.ndim
-    for axis in shapes.numbers_of(axes):
+    for axis in shapes.tuple_of_integers(axes):
         axis += count if axis < 0 else 0
         result = arguments.as_device_array(func(made, axis))
         if result.ndim != count:

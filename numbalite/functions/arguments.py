@@ -90,7 +90,7 @@ def copy_of_view(array: Any, shape: Any, spread: Any, steps: Any) -> DeviceNDArr
     made = empty(shape, array.dtype, array)
     if made.size:
         seen = made._reshaped_view(spread, "C", False)
-        assign.copy(array._view_with_layout(spread, steps), seen, apart=True)
+        assign.copy_elements(array._view_with_layout(spread, steps), seen, apart=True)
     return made
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
-class Sample:
+class SampleStatistics:
     """Statistics of the elements, from which the bin rules compute the number of bins."""
 
     def __init__(self, a: DeviceNDArray, ptp: Any, counted: Callable) -> None:
@@ -107,7 +107,7 @@ def check_rule(rule: str, weights: Any) -> None:
         )
 
 
-def bin_count(rule: str, sample: Sample, first: Any, last: Any) -> int:
+def bin_count(rule: str, sample: SampleStatistics, first: Any, last: Any) -> int:
     """Returns the number of bins between the first and the last edge."""
     width = _WIDTHS[rule](sample) if sample.size else 0
     if not width:

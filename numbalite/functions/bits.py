@@ -43,7 +43,7 @@ def _unpack_bits(bytes, flags, big):
     """
 
 
-def _three_axes(a, axis):
+def _split_around_axis(a, axis):
     """Returns (the array as three axes with `axis` in the middle, the shape before the axis, the
     shape after it)"""
     if axis is None:
@@ -77,7 +77,7 @@ def packbits(a, /, axis=None, bitorder: str = "big") -> DeviceNDArray:
     a, big = arguments.as_device_array(a), _is_big_endian(bitorder)
     if a.dtype.kind not in "biu":
         raise TypeError("Expected an input array of integer or boolean data type")
-    source, before, behind = _three_axes(a, axis)
+    source, before, behind = _split_around_axis(a, axis)
     return _run_bit_kernel(_pack_bits, source, before, -(-source.shape[1] // 8), behind, big)
 
 
@@ -86,7 +86,7 @@ def unpackbits(a, /, axis=None, count=None, bitorder: str = "big") -> DeviceNDAr
     a, big = arguments.as_device_array(a), _is_big_endian(bitorder)
     if a.dtype != np.uint8:
         raise TypeError("Expected an input array of unsigned byte data type")
-    source, before, behind = _three_axes(a, axis)
+    source, before, behind = _split_around_axis(a, axis)
     there = source.shape[1] * 8
     length = there if count is None else operator.index(count)
     if length < 0:  # a negative count drops the last -count bits

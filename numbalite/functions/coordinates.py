@@ -11,7 +11,7 @@ import numpy as np
 
 from numbalite.functions import arguments
 from numbalite.functions.creation import number_sequence
-from numbalite.functions.matrices import is_below
+from numbalite.functions.matrices import lower_triangle_mask
 from numbalite.functions.selection import flatnonzero, nonzero
 from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
@@ -48,7 +48,7 @@ def ix_(*args) -> tuple[DeviceNDArray, ...]:
 @implements("indices")
 def indices(dimensions, dtype=int, sparse: bool = False) -> Any:
     """The result is on the current device, because NumPy's function has no parameter ``like=``."""
-    shape = tuple(map(operator.index, shapes.items_of(dimensions, "dimensions")))
+    shape = tuple(map(operator.index, shapes.tuple_of_items(dimensions, "dimensions")))
     dtype = np.dtype(dtype)
     lines = [
         _view_along_axis(
@@ -115,7 +115,7 @@ def triu_indices(n, k: int = 0, m=None) -> tuple[DeviceNDArray, ...]:
 
 def _lower_triangle_mask(rows, columns, k):
     rows = operator.index(rows)
-    return is_below(rows, rows if columns is None else operator.index(columns), k, None)
+    return lower_triangle_mask(rows, rows if columns is None else operator.index(columns), k, None)
 
 
 def _shape_of_matrix(arr):
@@ -142,7 +142,7 @@ def triu_indices_from(arr, k: int = 0) -> tuple[DeviceNDArray, ...]:
 
 
 def _dimension_lengths(shape):
-    lengths = shapes.numbers_of(shape)
+    lengths = shapes.tuple_of_integers(shape)
     if math.prod(lengths) > np.iinfo(np.intp).max:
         raise ValueError(
             "invalid dims: array size defined by dims is larger than the maximum possible size."

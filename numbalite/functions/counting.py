@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _KEPT_BINS = 64
 
 
-def _as_1d(a):
+def _flatten(a):
     return a.reshape(-1, copy=None if a.is_c_contiguous() else True)
 
 
-def _weights(weights, a):
+def _flat_weights(weights, a):
     """Returns the weights as a 1-dimensional array; raises ValueError if their shape differs from that of
     `a`."""
     if weights is None:
@@ -36,7 +36,7 @@ def _weights(weights, a):
     weights = arguments.as_device_array(weights)
     if weights.shape != a.shape:
         raise ValueError("weights should have the same shape as a.")
-    return _as_1d(weights)
+    return _flatten(weights)
 
 
 def _count_by_parts(count, weights):
@@ -46,7 +46,7 @@ def _count_by_parts(count, weights):
         return count(None)
     if weights.dtype.kind != "c":
         return count(weights).astype(weights.dtype, copy=False)
-    real, imag = (count(_as_1d(part)) for part in (weights.real, weights.imag))
+    real, imag = (count(_flatten(part)) for part in (weights.real, weights.imag))
     made = arguments.empty(real.shape, weights.dtype, real)
     made.real[...] = real
     made.imag[...] = imag
@@ -80,18 +80,18 @@ def bincount(x, /, weights=None, minlength=0) -> DeviceNDArray:
             raise TypeError(
                 f"Cannot cast array data from {weights.dtype!r} to {np.dtype(np.float64)!r} according to the rule 'safe'"
             )
-        weights = _as_1d(weights)
+        weights = _flatten(weights)
     if not x.size:
         nothing = arguments.empty((minlength,), np.intp, x)
         nothing.fill(0)
         return nothing
-    x = _as_1d(x)
+    x = _flatten(x)
     low, high = element_limits(x)
     if low < 0:
         raise ValueError("'list' argument must have no negative elements")
     length = max(int(high) + 1, minlength)
     with arguments.on_device_of(x):
-        return counting.by_number(x, weights, length)
+        return counting.count_integers(x, weights, length)
 
 
 # ----------------------------------------------------------------------------------------- edges
@@ -130,7 +130,7 @@ def _bins_by_rule(a, rule, limits, weights):
     if a.size:
         ptp = ends[1] - ends[0] if a.dtype.kind == "f" else int(ends[1]) - int(ends[0])
     counted = lambda count: histogram(a, count, limits)[0]
-    return bin_rules.bin_count(rule, bin_rules.Sample(a, ptp, counted), first, last)
+    return bin_rules.bin_count(rule, bin_rules.SampleStatistics(a, ptp, counted), first, last)
 
 
 def _equal_bins(bins, limits, ends):
@@ -169,7 +169,7 @@ def _counting_dtype(dtype):
     return np.dtype(np.uint8) if dtype.kind == "b" else dtype
 
 
-def _numbers_of(name, a):
+def _real_device_array(name, a):
     a = arguments.as_device_array(a)
     if a.dtype.kind not in "biuf":
         raise TypeError(f"{name}: elements of dtype {a.dtype} are in no bins")
@@ -178,8 +178,8 @@ def _numbers_of(name, a):
 
 @implements("histogram_bin_edges")
 def histogram_bin_edges(a, bins=10, range=None, weights=None) -> DeviceNDArray:
-    a = _numbers_of("histogram_bin_edges", a)
-    _weights(weights, a)
+    a = _real_device_array("histogram_bin_edges", a)
+    _flat_weights(weights, a)
     if isinstance(bins, str):
         bins = _bins_by_rule(a, bins, range, weights)
     return arguments.as_device_array(_bin_edges(a, bins, range)[0])
@@ -187,8 +187,8 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None) -> DeviceNDArray:
 
 @implements("histogram")
 def histogram(a, bins=10, range=None, density=None, weights=None) -> tuple:
-    a = _numbers_of("histogram", a)
-    weights = _weights(weights, a)
+    a = _real_device_array("histogram", a)
+    weights = _flat_weights(weights, a)
     if isinstance(bins, str):
         bins = _bins_by_rule(a, bins, range, weights)
     if weights is not None and weights.dtype == bool and np.ndim(bins) and a.size:
@@ -197,7 +197,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None) -> tuple:
         )
     edges, first, scale = _bin_edges(a, bins, range)
     common = np.promote_types(edges.dtype, _counting_dtype(a.dtype))
-    x = _as_1d(a)
+    x = _flatten(a)
     with arguments.on_device_of(a):
         on_device = arguments.as_device_array(edges)
         compared = on_device.astype(common, copy=False)
@@ -236,14 +236,14 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> tupl
         raise ValueError("range argument must have one entry per dimension")
     count = columns[0].size
     if weights is not None:
-        weights = _as_1d(arguments.as_device_array(weights))
+        weights = _flatten(arguments.as_device_array(weights))
         if weights.size != count:
             raise ValueError("The weights and list don't have the same length.")
     with arguments.on_device_of(columns[0]):
         place: Any = None
         edges = []
         for column, of_bins, limits in zip(columns, bins, range, strict=True):
-            column = _numbers_of("histogramdd", column)
+            column = _real_device_array("histogramdd", column)
             if np.ndim(of_bins) == 0 and not isinstance(of_bins, str) and of_bins < 1:
                 raise ValueError("histogramdd: a number of bins must be positive")
             if (
@@ -255,12 +255,12 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> tupl
             else:
                 of_column, _, _ = _bin_edges(column, of_bins, limits)
             edges.append(arguments.as_device_array(of_column))
-            number = _bin_numbers(column, edges[-1])
+            number = _bin_number_array(column, edges[-1])
             length = len(of_column) + 1
             place = number if place is None else place * length + number
         shape = tuple(one.size + 1 for one in edges)
-        made = counting.by_number(
-            place, None if weights is None else weights.astype(float), _product(shape)
+        made = counting.count_integers(
+            place, None if weights is None else weights.astype(float), _element_count(shape)
         )
         inner = made.reshape(shape)[(slice(1, -1),) * dims].astype(float)
         if density:
@@ -273,14 +273,14 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None) -> tupl
         return inner, edges
 
 
-def _bin_numbers(column, edges):
+def _bin_number_array(column, edges):
     """Returns an array with the bin number of each element: 0 before the first edge, len(edges) after the
     last edge, which belongs to the last bin."""
     number = insertion_indices(edges, column, "right")
     return number - np.equal(column, edges[-1]).astype(number.dtype)
 
 
-def _product(shape):
+def _element_count(shape):
     total = 1
     for n in shape:
         total *= n

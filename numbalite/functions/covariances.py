@@ -35,8 +35,8 @@ def cov(
     x = _variable_rows(m, y, rowvar, dtype)
     if x.shape[0] == 0:
         return x.reshape(0, 0)
-    counts = _weights(fweights, "fweights", x)
-    others = _weights(aweights, "aweights", x)
+    counts = _float64_weights(fweights, "fweights", x)
+    others = _float64_weights(aweights, "aweights", x)
     if counts is not None and bool(np.any(counts != np.rint(counts))):
         raise TypeError("fweights must be integer")
     both = counts if others is None else others if counts is None else counts * others
@@ -79,7 +79,7 @@ def _variable_rows(m, y, rowvar, dtype):
     return rows[0] if y is None else np.concatenate(rows)
 
 
-def _weights(given, name, x):
+def _float64_weights(given, name, x):
     if given is None:
         return None
     weights = arguments.as_device_array(given, name).astype(np.float64, copy=False)

@@ -233,7 +233,7 @@ def _create_like(prototype, dtype, order, shape, device):
     if order == "K" and (a.is_c_contiguous() or a.is_f_contiguous()):
         order = "C" if a.is_c_contiguous() else "F"
     device = a.device if device is None else device
-    shape = a.shape if shape is None else shapes.numbers_of(shape)
+    shape = a.shape if shape is None else shapes.tuple_of_integers(shape)
     if len(shape) != a.ndim and order_given == "K":
         order = "C"
     if order == "K":
@@ -356,7 +356,7 @@ def asfortranarray(a, dtype=None) -> DeviceNDArray:
 
 
 @jit
-def _fill_with_numbers(out, start, step):
+def _fill_with_sequence(out, start, step):
     "long long i = grid<1>(); if (i < out.size()) out[i] = start + (decltype(step))i * step;"
 
 
@@ -377,12 +377,12 @@ def number_sequence(
     with arguments.on_device_of(like):
         made = _core.device_empty((count,), dtype)
         if count:
-            fill = _fill_with_doubles if type(start) is float else _fill_with_numbers
+            fill = _fill_with_doubles if type(start) is float else _fill_with_sequence
             fill[-(-count // arguments.THREADS), arguments.THREADS](made, start, step)
     return made
 
 
-def _in_compute_type(dtype, *values):
+def _convert_to_compute_type(dtype, *values):
     """Returns the list of values, converted to the Python or NumPy type in which kernels for this dtype compute."""
     kind = {"i": int, "u": np.uint64, "c": complex}.get(dtype.kind, float)
     return [kind(value) for value in values]
@@ -484,7 +484,7 @@ def arange(
                 delta = second.astype(wide) - begin.astype(wide)
         if dtype.kind == "u":
             begin, delta = begin % 2**64, delta % 2**64
-        begin, delta = _in_compute_type(dtype, begin, delta)
+        begin, delta = _convert_to_compute_type(dtype, begin, delta)
         return number_sequence(begin, delta, count, dtype)
 
 
@@ -567,7 +567,7 @@ def linspace(
         if shapes.ndim_of(start) == 0 and shapes.ndim_of(stop) == 0:
             made, step = _evenly_spaced(start, stop, num, gaps, endpoint, dtype)
         else:
-            made, step = _between_arrays(start, stop, num, gaps, endpoint, dtype)
+            made, step = _linspace_between_arrays(start, stop, num, gaps, endpoint, dtype)
             if axis != 0:
                 made = np.moveaxis(made, 0, axis)
     return (made, step) if retstep else made
@@ -587,7 +587,7 @@ def _evenly_spaced(start, stop, num, gaps, endpoint, dtype):
     kind = _linspace_dtype(start, stop)
     start, stop = (one.item() if hasattr(one, "item") else one for one in (start, stop))
     dtype = kind if dtype is None else np.dtype(dtype)
-    first, last = _in_compute_type(kind, start, stop)
+    first, last = _convert_to_compute_type(kind, start, stop)
     step = (last - first) / gaps if gaps else float("nan")
     exact = dtype.kind in "fc" and np.can_cast(kind, dtype, "same_kind")
     if (
@@ -606,7 +606,7 @@ def _evenly_spaced(start, stop, num, gaps, endpoint, dtype):
     return made.astype(dtype, copy=False), step
 
 
-def _between_arrays(start, stop, num, gaps, endpoint, dtype):
+def _linspace_between_arrays(start, stop, num, gaps, endpoint, dtype):
     kind = _linspace_dtype(start, stop)
     start, stop = (np.multiply(one, 1.0) for one in arguments.arrays_of((start, stop)))
     dtype = kind if dtype is None else np.dtype(dtype)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _NO_VALUE: Any = np._NoValue
 
 
-def _operand(value):
+def _ufunc_operand(value):
     """Returns an operand of a ufunc: a Python number unchanged, other values as a device array."""
     return value if type(value) in (bool, int, float, complex) else arguments.as_device_array(value)
 
@@ -44,10 +44,10 @@ def where(condition, x=_NO_VALUE, y=_NO_VALUE, /) -> Any:
     if x is _NO_VALUE or y is _NO_VALUE:
         raise ValueError("either both or neither of x and y should be given")
     with arguments.on_device_of(condition, x, y):
-        return where_function()(condition, _as_element(x, y), _as_element(y, x))
+        return where_function()(condition, _integer_as_element(x, y), _integer_as_element(y, x))
 
 
-def _as_element(value, other):
+def _integer_as_element(value, other):
     """Returns a Python integer in the dtype of the other operand. NumPy handles integers out of range:
     versions up to 2.4 wrap them as in C, later versions raise OverflowError."""
     dtype = required.dtype_of(other)
@@ -103,8 +103,8 @@ def clip(
         if a_min is None and a_max is None:
             return np.positive(a, **keywords)
         if a_min is None:
-            return np.minimum(a, _operand(a_max), **keywords)
-        return np.maximum(a, _operand(a_min), **keywords)
+            return np.minimum(a, _ufunc_operand(a_max), **keywords)
+        return np.maximum(a, _ufunc_operand(a_min), **keywords)
 
 
 def _limits_within(a, low, high):
@@ -132,7 +132,7 @@ def _clip_dtypes(request):
         raise TypeError(
             f"ufunc 'clip' did not contain a loop with signature matching types {dtype}"
         )
-    return request.checked((dtype,) * 4)
+    return request.check_loop((dtype,) * 4)
 
 
 @implements("copyto")
@@ -208,7 +208,7 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False) -> DeviceNDAr
 
 
 @functools.cache
-def _true_of_all(loop, name, **words):
+def _all_elements_reduction(loop, name, **words):
     """Returns a reduction that tests in one pass whether an element function is true for all elements of these
     dtypes."""
     function = elementwise.template_function(name, **words)
@@ -225,13 +225,13 @@ def _have_numeric_elements(values):
 @implements("allclose")
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False) -> bool:
     _check_tolerances(rtol, atol)
-    return bool(_all_close(a, b, rtol, atol, equal_nan))
+    return bool(_are_all_close(a, b, rtol, atol, equal_nan))
 
 
 @traced
-def _all_close(a, b, rtol, atol, equal_nan):
+def _are_all_close(a, b, rtol, atol, equal_nan):
     with arguments.on_device_of(a, b, rtol, atol):
-        given = *map(_operand, (a, b, rtol, atol)), bool(equal_nan)
+        given = *map(_ufunc_operand, (a, b, rtol, atol)), bool(equal_nan)
         if not _have_numeric_elements(given):
             return reductions.all(_is_close_ufunc()(a, b, rtol, atol, bool(equal_nan)))
         kinds = [getattr(one, "dtype", type(one)) for one in given[:4]]
@@ -241,18 +241,18 @@ def _all_close(a, b, rtol, atol, equal_nan):
             one if isinstance(one, _core.DeviceArray) else np.asarray(one, dtype)
             for one, dtype in zip(given, loop, strict=True)
         ]
-        return _true_of_all(loop, "close")(tuple(given), None, False, None, 0)
+        return _all_elements_reduction(loop, "close")(tuple(given), None, False, None, 0)
 
 
 @implements("array_equal")
 def array_equal(a1, a2, equal_nan: bool = False) -> bool:
-    if not _are_numbers(a1, a2):
+    if not _have_comparable_values(a1, a2):
         return False
     a, b = arguments.arrays_of((a1, a2))
-    return a.shape == b.shape and _all_equal(a, b, equal_nan)
+    return a.shape == b.shape and _are_all_equal(a, b, equal_nan)
 
 
-def _are_numbers(*values):
+def _have_comparable_values(*values):
     """Returns whether device arrays can be equal to these values; None and strings cannot be equal to device
     arrays."""
     hosts = [
@@ -263,17 +263,17 @@ def _are_numbers(*values):
 
 @implements("array_equiv")
 def array_equiv(a1, a2) -> bool:
-    if not _are_numbers(a1, a2):
+    if not _have_comparable_values(a1, a2):
         return False
     a, b = arguments.arrays_of((a1, a2))
     try:
         np.broadcast_shapes(a.shape, b.shape)
     except ValueError:
         return False
-    return _all_equal(a, b, False)
+    return _are_all_equal(a, b, False)
 
 
-def _all_equal(a, b, equal_nan):
+def _are_all_equal(a, b, equal_nan):
     return bool(_have_equal_elements(a, b, bool(equal_nan)))
 
 
@@ -282,7 +282,7 @@ def _have_equal_elements(a, b, equal_nan):
     if not _have_numeric_elements((a, b)):
         return reductions.all(a == b)
     loop = cuda_ufunc_for(np.equal)._loop_for((a.dtype, b.dtype))[:2]
-    reduction = _true_of_all(loop, "same", equal_nan=str(equal_nan).lower())
+    reduction = _all_elements_reduction(loop, "same", equal_nan=str(equal_nan).lower())
     return reduction((a, b), None, False, None, 0)
 
 

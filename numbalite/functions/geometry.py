@@ -56,7 +56,7 @@ def size(a, axis=None) -> int:
 def axes_of(axis: Any, count: int, what: str | None = None) -> tuple[int, ...]:
     """Returns one axis or several axes as non-negative numbers in the order of the argument; raises
     ValueError for a repeated axis."""
-    given = shapes.items_of(axis, "axis") if np.iterable(axis) else (axis,)
+    given = shapes.tuple_of_items(axis, "axis") if np.iterable(axis) else (axis,)
     numbers = tuple(shapes.axis_number(one, count, what) for one in given)
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"repeated axis{f' in `{what}` argument' if what else ''}")
@@ -130,7 +130,7 @@ def rollaxis(a, axis, start: int = 0) -> DeviceNDArray:
 @implements("expand_dims")
 def expand_dims(a, axis) -> DeviceNDArray:
     a = arguments.as_device_array(a)
-    axis = shapes.items_of(axis, "axis") if np.iterable(axis) else (axis,)
+    axis = shapes.tuple_of_items(axis, "axis") if np.iterable(axis) else (axis,)
     count = a.ndim + len(axis)
     new = axes_of(axis, count)
     lengths = iter(a.shape)
@@ -178,7 +178,7 @@ def fliplr(m) -> DeviceNDArray:
 
 @implements("rot90")
 def rot90(m, k: int = 1, axes=(0, 1)) -> DeviceNDArray:
-    m, axes = arguments.as_device_array(m), shapes.items_of(axes, "axes")
+    m, axes = arguments.as_device_array(m), shapes.tuple_of_items(axes, "axes")
     if len(axes) != 2:
         raise ValueError("len(axes) must be 2.")
     if axes[0] == axes[1] or abs(axes[0] - axes[1]) == m.ndim:
@@ -202,7 +202,7 @@ def rot90(m, k: int = 1, axes=(0, 1)) -> DeviceNDArray:
 def broadcast_to(array, shape, subok: bool = False) -> DeviceNDArray:
     """Returns a view in which several elements share memory; only kernels can write to it."""
     array = arguments.as_device_array(array)
-    shape = shapes.numbers_of(shape)
+    shape = shapes.tuple_of_integers(shape)
     try:
         fits = np.broadcast_shapes(array.shape, shape) == shape
     except ValueError:
@@ -297,14 +297,14 @@ def split(ary, indices_or_sections, axis=0) -> list[DeviceNDArray]:
 
 
 def _split_along(name, least, axis_of):
-    def function(ary: Any, indices_or_sections: Any) -> list[DeviceNDArray]:
+    def split_function(ary: Any, indices_or_sections: Any) -> list[DeviceNDArray]:
         ary = arguments.as_device_array(ary)
         if ary.ndim < least:
             raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
         return split(ary, indices_or_sections, axis_of(ary))
 
-    function.__name__ = name
-    return implements(name)(function)
+    split_function.__name__ = name
+    return implements(name)(split_function)
 
 
 hsplit = _split_along("hsplit", 1, lambda ary: int(ary.ndim > 1))
@@ -330,7 +330,7 @@ def may_share_memory(a, b, max_work=0) -> bool:
     return both and assign.may_overlap(a, b)
 
 
-class _Addresses:
+class _AddressInterface:
     """An object with the address and strides of a device array, for NumPy's overlap tests.
 
     NumPy's overlap tests do not access the array's memory."""
@@ -351,5 +351,5 @@ def shares_memory(a, b, max_work=-1) -> bool:
     elements."""
     if not may_share_memory(a, b):
         return False
-    a, b = (np.asarray(_Addresses(one)) for one in (a, b))
+    a, b = (np.asarray(_AddressInterface(one)) for one in (a, b))
     return np.shares_memory(a, b, -1 if max_work is None else max_work)

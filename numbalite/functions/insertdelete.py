@@ -22,7 +22,7 @@ def _key_at_axis(axis, what):
     return (slice(None),) * axis + (what,)
 
 
-def _line_or_axis(arr, axis):
+def _flattened_or_axis(arr, axis):
     """Returns (array, axis number); for axis None, returns (flattened array, 0)."""
     a = arguments.as_device_array(arr)
     if axis is None:
@@ -55,7 +55,7 @@ def _index_array(obj):
 
 @implements("delete")
 def delete(arr, obj, axis=None) -> DeviceNDArray:
-    a, axis = _line_or_axis(arr, axis)
+    a, axis = _flattened_or_axis(arr, axis)
     n = a.shape[axis]
     if isinstance(obj, slice):
         return _copy_without(a, axis, range(*obj.indices(n)))
@@ -104,7 +104,7 @@ def _indices_without(n, indices, like):
 
 @implements("insert")
 def insert(arr, obj, values, axis=None) -> DeviceNDArray:
-    a, axis = _line_or_axis(arr, axis)
+    a, axis = _flattened_or_axis(arr, axis)
     n = a.shape[axis]
     if isinstance(values, (int, float, complex)) or (
         isinstance(values, list) and all(isinstance(one, (int, float, complex)) for one in values)
@@ -179,7 +179,7 @@ def _array_with_gap(a, axis, more):
 def resize(a, new_shape) -> DeviceNDArray:
     """Repeats the elements cyclically."""
     a = arguments.as_device_array(a)
-    shape = shapes.numbers_of(new_shape)
+    shape = shapes.tuple_of_integers(new_shape)
     if any(n < 0 for n in shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
     if a.size == 0:

@@ -96,7 +96,7 @@ def _copy_parts(target, parts, axis):
     begin, copies = 0, []
     for one in parts:
         at = begin * target.strides[axis]
-        copies.append(batchcopy.Part(one, one.shape, one.strides, target.strides, 0, at))
+        copies.append(batchcopy.CopyPart(one, one.shape, one.strides, target.strides, 0, at))
         begin += one.shape[axis]
     batchcopy.copy_parts(target, copies)
 
@@ -216,7 +216,8 @@ def roll(a, shift, axis=None) -> DeviceNDArray:
 def _axis_shifts(a, shift, axis):
     """Returns a list with the shift along each axis."""
     shift, axis = (
-        shapes.items_of(one, "shift and axis") if np.iterable(one) else one for one in (shift, axis)
+        shapes.tuple_of_items(one, "shift and axis") if np.iterable(one) else one
+        for one in (shift, axis)
     )
     pairs = np.broadcast(shift, axis)
     if pairs.ndim > 1:
@@ -241,7 +242,7 @@ def _roll_in_parts(a, steps):
         ]
     with assign.on_device(a.device):
         made = _core.device_empty(a.shape, a.dtype, strides=to)
-    parts = [batchcopy.Part(a, shape, a.strides, to, begin, at) for shape, begin, at in pieces]
+    parts = [batchcopy.CopyPart(a, shape, a.strides, to, begin, at) for shape, begin, at in pieces]
     batchcopy.copy_parts(made, parts)
     return made
 
@@ -249,7 +250,7 @@ def _roll_in_parts(a, steps):
 @implements("tile")
 def tile(A, reps) -> DeviceNDArray:
     a = arguments.as_device_array(A)
-    reps = shapes.numbers_of(reps)
+    reps = shapes.tuple_of_integers(reps)
     if all(count == 1 for count in reps) and len(reps) <= a.ndim:
         return a.copy("K")
     missing = len(reps) - a.ndim

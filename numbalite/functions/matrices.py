@@ -77,7 +77,7 @@ def _repeat_cyclically(values, first, count):
 # ------------------------------------------------------------------------------------------ triangles
 
 
-def _coordinates(rows, columns, k, like):
+def _row_and_column_numbers(rows, columns, k, like):
     """Returns (row numbers plus k, as a column; column numbers). Both are views of one array, which a single
     launch creates."""
     k = min(max(operator.index(k), -rows - 1), columns + 1)
@@ -88,9 +88,9 @@ def _coordinates(rows, columns, k, like):
     return line[k - first :][:rows].reshape((rows, 1)), line[-first:][:columns]
 
 
-def is_below(rows: int, columns: int, k: Any, like: Any) -> Any:
+def lower_triangle_mask(rows: int, columns: int, k: Any, like: Any) -> Any:
     """Returns a boolean matrix that is true on the k-th diagonal and below."""
-    return np.greater_equal(*_coordinates(rows, columns, k, like))
+    return np.greater_equal(*_row_and_column_numbers(rows, columns, k, like))
 
 
 @fuse
@@ -99,11 +99,11 @@ def _lower_triangle(m, row, column):
 
 
 @fuse
-def _mask_above(m, row, column):
+def _mask_upper_triangle(m, row, column):
     return np.where(row < column, m, np.False_)
 
 
-def _triangle_of(m, k, is_lower):
+def _copy_triangle(m, k, is_lower):
     m = arguments.as_device_array(m)
     if m.ndim == 1:  # as in NumPy, each row is a copy of m
         m = assign.broadcast_view(m, (m.size, m.size))
@@ -111,26 +111,28 @@ def _triangle_of(m, k, is_lower):
         raise TypeError("tri() missing 1 required positional argument: 'N'")
     k = k if is_lower else operator.index(k) - 1
     if assign.is_number(m.dtype):
-        kept = _lower_triangle if is_lower else _mask_above
-        return kept(m, *_coordinates(*m.shape[-2:], k, m))
-    below, zero = is_below(*m.shape[-2:], k, m), m.dtype.type(0)
+        kept = _lower_triangle if is_lower else _mask_upper_triangle
+        return kept(m, *_row_and_column_numbers(*m.shape[-2:], k, m))
+    below, zero = lower_triangle_mask(*m.shape[-2:], k, m), m.dtype.type(0)
     return np.where(below, m, zero) if is_lower else np.where(below, zero, m)
 
 
 @implements("tril")
 def tril(m, k: int = 0) -> DeviceNDArray:
-    return _triangle_of(m, k, True)
+    return _copy_triangle(m, k, True)
 
 
 @implements("triu")
 def triu(m, k: int = 0) -> DeviceNDArray:
-    return _triangle_of(m, k, False)
+    return _copy_triangle(m, k, False)
 
 
 @implements("tri")
 def tri(N, M=None, k: int = 0, dtype=float) -> DeviceNDArray:
     rows = operator.index(N)
-    return is_below(rows, rows if M is None else operator.index(M), k, None).astype(dtype)
+    return lower_triangle_mask(rows, rows if M is None else operator.index(M), k, None).astype(
+        dtype
+    )
 
 
 # ---------------------------------------------------------------------------------- grids and windows
@@ -160,10 +162,10 @@ def sliding_window_view(
 ) -> DeviceNDArray:
     """Returns a view with all windows of a shape; neighbouring windows share elements of the array."""
     x = arguments.as_device_array(x)
-    lengths = shapes.numbers_of(window_shape)
+    lengths = shapes.tuple_of_integers(window_shape)
     if any(length < 0 for length in lengths):
         raise ValueError("`window_shape` cannot contain negative values")
-    axes = tuple(range(x.ndim)) if axis is None else _axes_given(axis, x.ndim)
+    axes = tuple(range(x.ndim)) if axis is None else _normalized_axes(axis, x.ndim)
     if len(axes) != len(lengths):
         raise ValueError(
             f"window_shape has {len(lengths)} lengths for {len(axes)} axes: one for each is needed"
@@ -177,7 +179,7 @@ def sliding_window_view(
     return x._view_with_layout((*shape, *lengths), strides)
 
 
-def _axes_given(axis, ndim):
+def _normalized_axes(axis, ndim):
     """Returns axes as axes_of does, but allows repeated axes."""
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     return tuple(shapes.axis_number(one, ndim) for one in given)

@@ -68,7 +68,7 @@ def _has_nans(a):
     return a.dtype.kind in "fc"
 
 
-def _mask_of(where):
+def _checked_mask(where):
     if where is _NO_VALUE or where is True:
         return np.True_
     reductions.check_mask(where)
@@ -84,7 +84,7 @@ def _reduce_wide(ufunc, neutral, a, axis, wide, where):
         return reductions.reduce_axes(
             ufunc, _replace_nan(a, neutral), axis, wide, None, True, where=where
         )
-    asked = _mask_of(where)
+    asked = _checked_mask(where)
     if ufunc is np.add and asked is np.True_ and a.size:
         return run_reduction(_sum_loops(a.dtype, wide, wide), a, axis, True, wide, 1.0, True)
     return _map_reduction(ufunc, wide, neutral)((a, asked), axis, True, None, 0)
@@ -167,7 +167,7 @@ def nanargmin(a, axis=None, out=None, *, keepdims=_NO_VALUE) -> Any:
 
 
 def _count_not_nan(a, axis, where):
-    return _counting_reduction(a.dtype)((a, _mask_of(where)), axis, True, None, 0)
+    return _counting_reduction(a.dtype)((a, _checked_mask(where)), axis, True, None, 0)
 
 
 @implements("nanmean")
@@ -227,7 +227,7 @@ def _nan_variance(a, axis, dtype, ddof, where, mean, correction, out):
         result = np.dtype(result.char.lower())
     mean = arguments.as_device_array(mean)
     squares = _squares_reduction(*reductions.square_dtypes(a, mean, wide))
-    total = squares((a, mean, _mask_of(where)), axis, True, None, 0)
+    total = squares((a, mean, _checked_mask(where)), axis, True, None, 0)
     degrees = np.subtract(_count_not_nan(a, axis, where), ddof)
     made = reductions.divide_by_count(total, np.maximum(degrees, 0), out)
     return np.where(np.greater(degrees, 0), made, made.dtype.type(np.nan)), result
@@ -308,7 +308,7 @@ def _finite_ufunc():
 def _finite_dtypes(request):
     dtype = request.inputs[0]
     real = np.dtype(dtype.char.lower())
-    return request.checked((dtype, real, real, real, dtype))
+    return request.check_loop((dtype, real, real, real, dtype))
 
 
 @implements("nan_to_num")

@@ -68,7 +68,7 @@ def run_reduction(
 ) -> Any:  # fmt: skip
     """Runs a reduction. order: memory order of the result, "K" for the order of the array's remaining axes, or "C"."""
     keepdims = keepdims is not np._NoValue and bool(keepdims)
-    reducer = loops.reducer(a.dtype, loops.loop_dtype, dtype, reorder)
+    reducer = loops.reduction_planner(a.dtype, loops.loop_dtype, dtype, reorder)
     made = reducer.made(a, axis, keepdims, order == "C", divisor)
     if made is not None:
         return made

@@ -31,21 +31,21 @@ def polyval(p, x) -> Any:
     return y
 
 
-def _coefficients(p, name):
+def _coefficient_array(p, name):
     if isinstance(p, np.poly1d):
         raise TypeError(f"{name}: pass a device array of coefficients: a poly1d is in host memory")
     p = arguments.as_device_array(p)
     return p.reshape(1) if p.ndim == 0 else p
 
 
-def _line_of_numbers(p, name):
+def _coefficient_vector(p, name):
     if np.ndim(p) == 0:
         raise TypeError(f"{name}: p has no dimensions; pass a 1-dimensional array of coefficients")
-    return _coefficients(p, name)
+    return _coefficient_array(p, name)
 
 
 def _all_coefficients(name, *several):
-    lines = [_coefficients(one, name) for one in several]
+    lines = [_coefficient_array(one, name) for one in several]
     return arguments.arrays_of(lines)
 
 
@@ -55,7 +55,7 @@ def _pad_coefficients(one, length):
     return one if more <= 0 else np.concatenate([np.zeros(more, one.dtype, like=one), one])
 
 
-def _of_like_lengths(name, a1, a2):
+def _equal_length_coefficients(name, a1, a2):
     one, other = _all_coefficients(name, a1, a2)
     length = max(len(one), len(other))
     return _pad_coefficients(one, length), _pad_coefficients(other, length)
@@ -63,12 +63,12 @@ def _of_like_lengths(name, a1, a2):
 
 @implements("polyadd")
 def polyadd(a1, a2) -> DeviceNDArray:
-    return np.add(*_of_like_lengths("polyadd", a1, a2))
+    return np.add(*_equal_length_coefficients("polyadd", a1, a2))
 
 
 @implements("polysub")
 def polysub(a1, a2) -> DeviceNDArray:
-    return np.subtract(*_of_like_lengths("polysub", a1, a2))
+    return np.subtract(*_equal_length_coefficients("polysub", a1, a2))
 
 
 @implements("polymul")
@@ -89,7 +89,7 @@ def polyder(p, m: int = 1) -> DeviceNDArray:
     m = int(m)
     if m < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
-    p = _line_of_numbers(p, "polyder")
+    p = _coefficient_vector(p, "polyder")
     for _ in range(m):
         degree = max(len(p) - 1, 0)
         p = p[:-1] * number_sequence(degree, -1, degree, np.int64, p)
@@ -101,8 +101,8 @@ def polyint(p, m: int = 1, k=None) -> DeviceNDArray:
     m = int(m)
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
-    p = _line_of_numbers(p, "polyint")
-    constants = np.zeros(m, like=p) if k is None else _coefficients(k, "polyint")
+    p = _coefficient_vector(p, "polyint")
+    constants = np.zeros(m, like=p) if k is None else _coefficient_array(k, "polyint")
     if len(constants) == 1 and m > 1:
         constants = constants[0] * np.ones(m, like=p)
     if len(constants) < m:

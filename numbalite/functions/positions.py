@@ -116,7 +116,7 @@ def _selection_geometry(a, indices, axis):
     except ValueError:
         raise IndexError(
             "shape mismatch: indexing arrays could not be broadcast together with shapes "
-            f"{shapes._brief(tuple(others))} {shapes._brief(tuple(theirs))}"
+            f"{shapes._shape_text(tuple(others))} {shapes._shape_text(tuple(theirs))}"
         ) from None
     shape.insert(axis, indices.shape[axis])
     whole = tuple(shape[i] if i == axis else n for i, n in enumerate(a.shape))
@@ -124,7 +124,7 @@ def _selection_geometry(a, indices, axis):
     strides = tuple(0 if i == axis else step for i, step in enumerate(strides))
     checked = indexing._checked_indices(indices, a.shape[axis], axis, "raise", 0 in shape, a.device)
     own = shapes.broadcast_strides(checked.shape, checked.strides, tuple(shape))
-    return tuple(shape), strides, gather.Index(checked, own, a.shape[axis], a.strides[axis])
+    return tuple(shape), strides, gather.AxisIndex(checked, own, a.shape[axis], a.strides[axis])
 
 
 def _as_index_array(indices):
@@ -187,7 +187,7 @@ def choose(a, choices, out=None, mode: str = "raise") -> Any:
         joined[i, ...] = number if type(number) in arguments.WEAK else one
     checked = indexing._checked_indices(a, len(choices), 0, mode, 0 in shape, joined.device)
     own = shapes.broadcast_strides(checked.shape, checked.strides, shape)
-    index = gather.Index(checked, own, len(choices), joined.strides[0])
+    index = gather.AxisIndex(checked, own, len(choices), joined.strides[0])
     made = arguments.empty(shape, dtype, a)
     if made.size:
         gather.gather(
@@ -307,7 +307,7 @@ def _padding_widths(given, ndim):
             by_axis[axis] = np.broadcast_to(width, (2,))
         given = by_axis
     if np.iterable(given):
-        given = shapes.items_of(given, "pad_width")
+        given = shapes.tuple_of_items(given, "pad_width")
     widths = np.asarray(given)
     if widths.dtype.kind != "i":
         raise TypeError("`pad_width` must be of integral type.")
@@ -455,18 +455,20 @@ def _is_padding_within_array(a, pairs, mode):
 def _pad_by_slabs(a, pairs, mode):
     """Pads by copies: one copy of the array, then two slabs for each axis, without index arrays."""
     made, middle = _new_padded_array(a, pairs), _middle_slices(a, pairs)
-    assign.copy(a, made._selected_view(middle), apart=True)
+    assign.copy_elements(a, made._selected_view(middle), apart=True)
     for axis, pair, inside, region in _steps_outwards(made, pairs, middle):
         sides = slice(None, inside.start), slice(inside.stop, None)
-        for width, side, of in zip(pair, sides, _slabs(mode, inside, pair), strict=True):
+        for width, side, of in zip(pair, sides, _padding_slices(mode, inside, pair), strict=True):
             if width:
                 target = region._selected_view(_key_at_axis(axis, side))
                 source = region._selected_view(_key_at_axis(axis, of))
-                assign.copy(assign.broadcast_view(source, target.shape), target, apart=True)
+                assign.copy_elements(
+                    assign.broadcast_view(source, target.shape), target, apart=True
+                )
     return made
 
 
-def _slabs(mode, inside, pair):
+def _padding_slices(mode, inside, pair):
     """Returns two slices along an axis, whose elements fill the padding before and after the array."""
     first, end, (before, behind) = inside.start, inside.stop, pair
     if mode == "edge":

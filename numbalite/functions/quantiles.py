@@ -174,8 +174,8 @@ def _interpolate_two(rows, n, q, method, is_weak):
     low, high = rows[..., before], rows[..., min(before + (place >= 0), n - 1)]
     t = float(part) if is_weak else arguments.as_device_array(np.full((1,) * low.ndim, part))
     if _may_be_nan(rows):
-        return _interpolated_if_numbers(low, high, t, rows[..., -1])
-    return _interpolate(low, high, t)
+        return _interpolate_or_nan(low, high, t, rows[..., -1])
+    return _interpolate_between(low, high, t)
 
 
 def _interpolate_rows(rows, n, q, method, is_weak):
@@ -203,17 +203,17 @@ def _interpolate_rows(rows, n, q, method, is_weak):
         t = float(part)
     else:
         t = arguments.as_device_array(part.reshape(part.shape + (1,) * (low.ndim - part.ndim)))
-    return _interpolate(low, high, t)
+    return _interpolate_between(low, high, t)
 
 
 @fuse
-def _interpolate(low, high, t):
+def _interpolate_between(low, high, t):
     width = high - low
     return np.where(t >= 0.5, high - width * (1 - t), low + width * t)
 
 
 @fuse
-def _interpolated_if_numbers(low, high, t, last):
+def _interpolate_or_nan(low, high, t, last):
     """Interpolates between elements; the result is NaN for a row that contains NaN, which is the last element
     of a sorted row."""
     width = high - low
@@ -235,7 +235,7 @@ def _take_from_rows(rows, indices):
     else:  # in C order, as NumPy's
         index = arguments.as_device_array(np.asarray(indices).astype(np.int64))
         return np.take(np.moveaxis(rows, -1, 0), index, axis=0)
-    made = sorting.take_along(rows, index, rows.ndim - 1, 0)
+    made = sorting.take_along_rows(rows, index, rows.ndim - 1, 0)
     return np.moveaxis(made, -1, 0).reshape((*front, *rest), copy=None)
 
 
@@ -267,8 +267,8 @@ def _weighted_quantiles(a, weights, axes, q, passes_nan):
     """Returns (quantiles by weights, sorted rows)"""
     rows = _sorted_rows(a, axes)
     order = sorting.argsort(rows, rows.ndim - 1)
-    rows = sorting.take_along(rows, order, rows.ndim - 1, 0)
-    weights = sorting.take_along(_sorted_rows(weights, axes), order, rows.ndim - 1, 0)
+    rows = sorting.take_along_rows(rows, order, rows.ndim - 1, 0)
+    weights = sorting.take_along_rows(_sorted_rows(weights, axes), order, rows.ndim - 1, 0)
     n = rows.shape[-1]
     if passes_nan and _may_be_nan(a):
         weights = np.where(np.isnan(rows), 0, weights)
@@ -311,7 +311,7 @@ def _checked_weights(weights, a, axis, method):
     return weights
 
 
-def _quantile(a, q, axis, out, method, keepdims, weights, is_weak, passes_nan):
+def _compute_quantile_of_array(a, q, axis, out, method, keepdims, weights, is_weak, passes_nan):
     with arguments.on_device_of(a):
         axes = _reduced_axes(axis, a.ndim)
         if weights is not None:
@@ -360,7 +360,7 @@ def _read_arguments(a, q):
     return q.astype(np.intp) if q.dtype.kind in "biu" else q
 
 
-def _are_within(q):
+def _are_valid_quantiles(q):
     """Returns whether all quantiles are in [0, 1]."""
     if q.ndim == 0 and q.dtype.kind in "iuf":
         return 0 <= q.item() <= 1
@@ -381,10 +381,12 @@ def _quantile_function(passes_nan):
     ) -> Any:
         a = arguments.as_device_array(a)
         given = _read_arguments(a, q)
-        if not _are_within(given):
+        if not _are_valid_quantiles(given):
             raise ValueError("Quantiles must be in the range [0, 1]")
         is_weak = type(q) in (int, float)
-        return _quantile(a, given, axis, out, method, keepdims, weights, is_weak, passes_nan)
+        return _compute_quantile_of_array(
+            a, given, axis, out, method, keepdims, weights, is_weak, passes_nan
+        )
 
     return compute_quantile
 
@@ -403,10 +405,12 @@ def _percentile_function(passes_nan):
     ) -> Any:
         a = arguments.as_device_array(a)
         given = np.asarray(np.true_divide(_read_arguments(a, q), 100))
-        if not _are_within(given):
+        if not _are_valid_quantiles(given):
             raise ValueError("Percentiles must be in the range [0, 100]")
         is_weak = type(q) in (int, float)
-        return _quantile(a, given, axis, out, method, keepdims, weights, is_weak, passes_nan)
+        return _compute_quantile_of_array(
+            a, given, axis, out, method, keepdims, weights, is_weak, passes_nan
+        )
 
     return percentile
 

@@ -122,7 +122,7 @@ def _has_numbers(a):
     return builtins.bool(a.size) and a.dtype.kind in "biufc"
 
 
-def _any_or_all(ufunc, a, axis, out, keepdims, where):
+def _reduce_truth_values(ufunc, a, axis, out, keepdims, where):
     a = arguments.as_device_array(a)
     if out is None and (where is _NO_VALUE or where is True) and _has_numbers(a):
         loops = _truth_loops(ufunc is np.logical_and)
@@ -133,12 +133,12 @@ def _any_or_all(ufunc, a, axis, out, keepdims, where):
 
 @implements("any")
 def any(a, axis=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VALUE) -> Any:
-    return _any_or_all(np.logical_or, a, axis, out, keepdims, where)
+    return _reduce_truth_values(np.logical_or, a, axis, out, keepdims, where)
 
 
 @implements("all")
 def all(a, axis=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VALUE) -> Any:
-    return _any_or_all(np.logical_and, a, axis, out, keepdims, where)
+    return _reduce_truth_values(np.logical_and, a, axis, out, keepdims, where)
 
 
 @implements("count_nonzero")
@@ -286,12 +286,12 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VA
 def average(a, axis=None, weights=None, returned: bool = False, *, keepdims=_NO_VALUE) -> Any:
     """With weights, waits for their sum, because a zero sum raises ZeroDivisionError."""
     a = arguments.as_device_array(a)
-    axis = None if axis is None else shapes.numbers_of(axis)
+    axis = None if axis is None else shapes.tuple_of_integers(axis)
     if weights is None:
         made = mean(a, axis, keepdims=keepdims)
         total = made.dtype.type(a.size / made.size if made.size else 0)
     else:
-        weights = _weights_of(a, weights, axis)
+        weights = _broadcast_weights(a, weights, axis)
         dtype = np.result_type(a.dtype, weights.dtype, *(["f8"] if a.dtype.kind in "iub" else []))
         result = dtype
         if dtype.char == "e":  # computed in a wider dtype, because float16 sums overflow early
@@ -312,7 +312,7 @@ def average(a, axis=None, weights=None, returned: bool = False, *, keepdims=_NO_
     return made, np.broadcast_to(arguments.as_device_array(total), made.shape).copy()
 
 
-def _weights_of(a, weights, axis):
+def _broadcast_weights(a, weights, axis):
     """Returns the weights in the array's shape, or with length 1 for axes that the weights do not depend
     on."""
     weights = arguments.as_device_array(weights)

@@ -51,12 +51,12 @@ def _run_search(name, dtype, a, v, option, sorters=()):
     if v.size:
         most = _BLOCKS_WITH_TABLE if a.size <= _TABLE else _MAX_BLOCKS
         blocks = min(-(-v.size // _THREADS), most)
-        search = order.kernel("search", f"{name}<{how.kind}>")[blocks, _THREADS]
+        search = order.header_kernel("search", f"{name}<{how.kind}>")[blocks, _THREADS]
         search(a, *sorters, v, found, a.size, v.size, option, how.flip)
     return found
 
 
-def _side_of(side):
+def _is_left_side(side):
     if not isinstance(side, str):
         raise TypeError(f"search side must be str, not {type(side).__name__}")
     if side[:1] not in ("l", "r", "L", "R"):
@@ -66,7 +66,7 @@ def _side_of(side):
 
 @implements("searchsorted")
 def searchsorted(a, v, side="left", sorter=None) -> DeviceNDArray:
-    side = _side_of(side)
+    side = _is_left_side(side)
     a, v = arguments.arrays_of((a, v))
     if a.ndim != 1:
         raise ValueError(
@@ -89,7 +89,7 @@ def searchsorted(a, v, side="left", sorter=None) -> DeviceNDArray:
         return insertion_indices(a, v, side, sorter)
 
 
-def _is_increasing(bins):
+def _check_monotonic(bins):
     """Returns whether the bins increase; raises ValueError if they are not monotonic.
 
     As in NumPy, NaN is neither larger nor smaller than its neighbours, and bins whose second bin is NaN count
@@ -103,25 +103,25 @@ def _is_increasing(bins):
 
 
 @fuse
-def _are_in_order(a, b):
+def _is_never_greater(a, b):
     return np.all(a <= b)
 
 
 @traced
-def _is_rising(bins):
-    return _are_in_order(bins[:-1], bins[1:])
+def _is_nondecreasing(bins):
+    return _is_never_greater(bins[:-1], bins[1:])
 
 
 def _is_ascending(bins, given):
     """Returns whether the bins increase. ``given`` is the caller's argument. Waits at most once, and not for
     bins in host memory."""
     if isinstance(given, np.ndarray | list | tuple):
-        return _is_increasing(np.asarray(given))
-    if bins.size > _MAX_COPIED and bool(_is_rising(bins)):
+        return _check_monotonic(np.asarray(given))
+    if bins.size > _MAX_COPIED and bool(_is_nondecreasing(bins)):
         return True
-    if bins.size > _MAX_COPIED and bool(_is_rising(bins[::-1])):
+    if bins.size > _MAX_COPIED and bool(_is_nondecreasing(bins[::-1])):
         return False
-    return _is_increasing(
+    return _check_monotonic(
         bins.copy_to_host()
     )  # few bins, or not monotonic, or the bins contain NaN
 

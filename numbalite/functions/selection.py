@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def _indices_of_mask(a, as_rows):
     with arguments.on_device_of(a):
-        mask = masks.flags(a)
+        mask = masks.as_booleans(a)
         return selecting.indices_of(mask, int(np.count_nonzero(mask)), as_rows)
 
 
@@ -40,13 +40,13 @@ def nonzero(a) -> tuple[DeviceNDArray, ...]:
     return tuple(found[i] for i in range(a.ndim))
 
 
-def _as_1d(a):
+def _flatten(a):
     return arguments.as_1d(a)
 
 
 @implements("flatnonzero")
 def flatnonzero(a) -> DeviceNDArray:
-    return nonzero(_as_1d(arguments.as_device_array(a)))[0]
+    return nonzero(_flatten(arguments.as_device_array(a)))[0]
 
 
 @implements("argwhere")
@@ -64,7 +64,7 @@ def compress(condition, a, axis=None, out=None) -> Any:
     if condition.ndim != 1:
         raise ValueError("condition must be a 1-d array")
     if axis is None:
-        a, axis = _as_1d(a), 0
+        a, axis = _flatten(a), 0
     else:
         axis = shapes.axis_number(axis, a.ndim)
     if condition.size > a.shape[axis]:
@@ -72,7 +72,7 @@ def compress(condition, a, axis=None, out=None) -> Any:
             raise IndexError(f"index is out of bounds for axis {axis} with size {a.shape[axis]}")
         condition = condition[: a.shape[axis]]
     if a.ndim == 1:
-        made = masks.select_by_mask(a[: condition.size], masks.flags(condition))
+        made = masks.select_by_mask(a[: condition.size], masks.as_booleans(condition))
     else:
         made = np.take(a, np.flatnonzero(condition), axis)
     return outputs.copy_to_wider_out("compress", out, made)
@@ -81,7 +81,7 @@ def compress(condition, a, axis=None, out=None) -> Any:
 @implements("extract")
 def extract(condition, arr) -> DeviceNDArray:
     condition, arr = arguments.arrays_of((condition, arr))
-    return compress(_as_1d(condition), arr)
+    return compress(_flatten(condition), arr)
 
 
 def _cast_values(values, a):
@@ -91,7 +91,7 @@ def _cast_values(values, a):
         raise TypeError(
             f"Cannot cast array data from {values.dtype!r} to {a.dtype!r} according to the rule 'safe'"
         )
-    return _as_1d(indexing.convert_like(values, a))
+    return _flatten(indexing.convert_like(values, a))
 
 
 @implements("place")
@@ -100,9 +100,9 @@ def place(arr, mask, vals) -> None:
     values = _cast_values(vals, arr)
     if mask.size != arr.size:
         raise ValueError("place: mask and data must be the same size")
-    mask = masks.flags(arguments.reshape(mask, arr.shape))
+    mask = masks.as_booleans(arguments.reshape(mask, arr.shape))
     if values.size:
-        masks.assign(arr, mask, values)
+        masks.assign_to_mask(arr, mask, values)
     elif np.any(mask):
         raise ValueError("Cannot insert from an empty array!")
 
@@ -115,5 +115,5 @@ def putmask(a, /, mask, values) -> None:
         raise ValueError("putmask: mask and data must be the same size")
     if not (values.size and a.size):
         return
-    mask = masks.flags(arguments.reshape(mask, a.shape))
-    masks.assign(a, mask, values, in_order=False)
+    mask = masks.as_booleans(arguments.reshape(mask, a.shape))
+    masks.assign_to_mask(a, mask, values, in_order=False)

@@ -62,7 +62,7 @@ def setdiff1d(ar1, ar2, assume_unique: bool = False) -> DeviceNDArray:
     return ar1[isin(ar1, ar2, invert=True)]
 
 
-def _sorted_together(ar1, ar2, assume_unique):
+def _sorted_concatenation(ar1, ar2, assume_unique):
     one, other = _common_1d_arrays(ar1, ar2)
     if not assume_unique:
         one, other = unique(one), unique(other)
@@ -71,7 +71,7 @@ def _sorted_together(ar1, ar2, assume_unique):
 
 @implements("setxor1d")
 def setxor1d(ar1, ar2, assume_unique: bool = False) -> DeviceNDArray:
-    line = _sorted_together(ar1, ar2, assume_unique)
+    line = _sorted_concatenation(ar1, ar2, assume_unique)
     if line.size == 0:
         return line
     differs = arguments.empty((line.size + 1,), bool, line)
@@ -83,7 +83,7 @@ def setxor1d(ar1, ar2, assume_unique: bool = False) -> DeviceNDArray:
 @implements("intersect1d")
 def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False) -> Any:
     if not return_indices:
-        line = _sorted_together(ar1, ar2, assume_unique)
+        line = _sorted_concatenation(ar1, ar2, assume_unique)
         return line[:-1][np.equal(line[1:], line[:-1])]
     one, other = _common_1d_arrays(ar1, ar2)
     indices = None

@@ -78,11 +78,11 @@ def correlate(a, v, mode: str | int = "valid") -> DeviceNDArray:
     if a.ndim == 0 or v.ndim == 0:
         raise ValueError("object of too small depth for desired array")
     if v.size > a.size:
-        return _conjugate(np.flip(correlate(v, a, mode)))
-    return _convolve_directly(a, np.flip(_conjugate(v)), mode)
+        return _conjugate_if_complex(np.flip(correlate(v, a, mode)))
+    return _convolve_directly(a, np.flip(_conjugate_if_complex(v)), mode)
 
 
-def _conjugate(a):
+def _conjugate_if_complex(a):
     return np.conjugate(a) if a.dtype.kind == "c" else a
 
 
@@ -215,11 +215,11 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Any:
         y[tuple(part if i == at else slice(None) for i in range(y.ndim))]
         for part in (slice(None, -1), slice(1, None))
     )
-    made = _sum_of_both(y.dtype, width, left, right, at)
+    made = _sum_of_trapezoids(y.dtype, width, left, right, at)
     return (width * (right + left) / 2.0).sum(axis) if made is None else made
 
 
-def _sum_of_both(dtype, width, left, right, axis):
+def _sum_of_trapezoids(dtype, width, left, right, axis):
     """Returns the sum of width * (left + right) / 2, rounded once in most cases. Returns None if no kernel
     supports the dtype or shapes."""
     is_number = type(width) in (int, float)

@@ -53,7 +53,7 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None) -> DeviceNDArray:
     a = arguments.as_device_array(a)
     fields = check_arguments(a, kind, order, stable)
     with assign.on_device_of(a):
-        return sorting.sort(*sorting.axis_of(a, axis), False, fields)
+        return sorting.sort(*sorting.array_and_axis(a, axis), False, fields)
 
 
 @implements("argsort")
@@ -68,7 +68,7 @@ def _sorting_indices(a, axis, fields, descending=False, stream=0):
     if a.ndim == 0:
         a = a._reshaped_view((1,), "C", False)
     with assign.on_device_of(a):
-        return sorting.argsort(*sorting.axis_of(a, axis), descending, fields, stream)
+        return sorting.argsort(*sorting.array_and_axis(a, axis), descending, fields, stream)
 
 
 # ---------------------------------------------------------------------------------------- methods
@@ -134,7 +134,7 @@ def lexsort(keys, axis=-1) -> DeviceNDArray:
             return sorting.argsort(keys[0]._reshaped_view((1,), "C", False), 0)._reshaped_view(
                 (), "C", False
             )
-        return sorting.lexsort(keys, sorting.axis_of(keys[0], operator.index(axis))[1])
+        return sorting.lexsort(keys, sorting.array_and_axis(keys[0], operator.index(axis))[1])
 
 
 @implements("sort_complex")

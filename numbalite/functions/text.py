@@ -26,12 +26,12 @@ def _host_copy(value):
 def _host_copy_function(name):
     numpys = getattr(np, name)
 
-    def function(*args: Any, **keywords: Any) -> Any:
+    def text_function(*args: Any, **keywords: Any) -> Any:
         copies = {key: _host_copy(value) for key, value in keywords.items()}
         return numpys(*map(_host_copy, args), **copies)
 
-    function.__name__ = name
-    return implements(name)(function)
+    text_function.__name__ = name
+    return implements(name)(text_function)
 
 
 def _is_shortened(value, threshold):
@@ -93,11 +93,11 @@ savetxt = _host_copy_function("savetxt")
 def _host_input_function(name):
     numpys = getattr(np, name)
 
-    def function(*args: Any, **keywords: Any) -> Any:
+    def text_function(*args: Any, **keywords: Any) -> Any:
         return to_device(numpys(*args, **keywords))
 
-    function.__name__ = name
-    return implements(name)(function)
+    text_function.__name__ = name
+    return implements(name)(text_function)
 
 
 fromfile = _host_input_function("fromfile")

@@ -62,7 +62,7 @@ def _group_starts(line, equal_nan):
     n = line.shape[0]
     made = arguments.empty((n + 1,), np.dtype(bool), line)
     assign.assign(made, True)
-    parts = [line] if line.dtype.names is None else list(sorting.fields_of(line))
+    parts = [line] if line.dtype.names is None else list(sorting.comparison_fields(line))
     differs = made[1:n] if len(parts) == line.ndim == 1 else None
     found = [_differs_from_previous(part[1:], part[:-1], equal_nan, differs) for part in parts]
     if differs is None:
@@ -133,7 +133,7 @@ def _group_results(line, order, begins, ends, needs_index, needs_inverse, needs_
 
 
 def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
-    """Returns a _Found with the unique elements of a 1-dimensional array, or the unique rows of a table."""
+    """Returns a _UniqueResult with the unique elements of a 1-dimensional array, or the unique rows of a table."""
     is_of_bytes = a.ndim == a.itemsize == 1 and a.dtype.kind in "biu" and a.size
     if is_of_bytes and not (needs_index or needs_inverse):
         return _unique_bytes(a)
@@ -148,10 +148,10 @@ def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
 
 
 def _unique_bytes(a):
-    """Returns a _Found with the values and counts of a 1-dimensional array of 1-byte elements; waits for the
+    """Returns a _UniqueResult with the values and counts of a 1-dimensional array of 1-byte elements; waits for the
     number of unique values."""
     order = order_of(a.dtype)
-    counts = radix.count_values(order, sorting.rows_of(a, 0, 0), 1, a.size)
+    counts = radix.count_values(order, sorting.rows_along_axis(a, 0, 0), 1, a.size)
     values, counts_of_values, found = (
         arguments.empty((n,), np.dtype(t), a) for n, t in ((256, "u1"), (256, np.intp), (1, "i4"))
     )
@@ -163,10 +163,10 @@ def _unique_bytes(a):
 def _take_elements(a, indices):
     """Returns the elements, or the rows of a table, at these indices."""
     if a.ndim == 1:
-        return sorting.take_along(a, indices, 0, 0)
+        return sorting.take_along_rows(a, indices, 0, 0)
     spread = indices.reshape((-1, 1))
     spread = np.broadcast_to(spread, (indices.size, a.shape[1]))
-    return sorting.take_along(a, spread, 0, 0)
+    return sorting.take_along_rows(a, spread, 0, 0)
 
 
 @implements("unique")

@@ -20,28 +20,28 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
-def _window(name: str, of: Callable) -> Callable:
+def _register_window(name: str, of: Callable) -> Callable:
     """Registers a window function from ``of(n, last)``, which returns its values at n = -last, -last + 2,
     ..., last."""
 
-    def function(M: int) -> DeviceNDArray:
+    def window_function(M: int) -> DeviceNDArray:
         count = operator.index(M)
         if count < 2:
             return number_sequence(1.0, 0.0, max(count, 0), np.float64)
         return of(number_sequence(1.0 - count, 2.0, count, np.float64), float(count - 1))
 
-    function.__name__ = name
-    return implements(name)(function)
+    window_function.__name__ = name
+    return implements(name)(window_function)
 
 
 def _cosine_values(n, last):
     return np.cos(n * (np.pi / last))
 
 
-bartlett = _window("bartlett", lambda n, last: 1 - np.abs(n) / last)
-hanning = _window("hanning", lambda n, last: 0.5 + 0.5 * _cosine_values(n, last))
-hamming = _window("hamming", lambda n, last: 0.54 + 0.46 * _cosine_values(n, last))
-blackman = _window(
+bartlett = _register_window("bartlett", lambda n, last: 1 - np.abs(n) / last)
+hanning = _register_window("hanning", lambda n, last: 0.5 + 0.5 * _cosine_values(n, last))
+hamming = _register_window("hamming", lambda n, last: 0.54 + 0.46 * _cosine_values(n, last))
+blackman = _register_window(
     "blackman",
     lambda n, last: 0.42 + 0.5 * _cosine_values(n, last) + 0.08 * _cosine_values(2 * n, last),
 )

@@ -73,7 +73,7 @@ def call(
         made = _differentiable(described)
     else:
         is_kernel = isinstance(described, Launched)
-        made = _with_gradients(described, vmap_method if is_kernel else "expand_dims")
+        made = _differentiable_function(described, vmap_method if is_kernel else "expand_dims")
 
     def function(*args: Any) -> Any:
         if len(args) != described.nin:
@@ -97,7 +97,7 @@ def _differentiable(described):
     A function of complex numbers has no single derivative, so it supports only reverse mode, by its
     gradients.
     """
-    primal = functools.partial(_call, described, "expand_dims")
+    primal = functools.partial(_call_handler, described, "expand_dims")
     if described.not_differentiable:
         return primal
     function = jax.custom_jvp(primal)
@@ -116,19 +116,19 @@ def _differentiable(described):
                 sums[o] = sums[o] + (value * tangent).astype(sums[o].dtype)
         return results, (type(results)(sums) if several else sums[0])
 
-    of_complex = _of_arrays(described, "expand_dims", (None,) * described.nin)
+    of_complex = _function_of_arrays(described, "expand_dims", (None,) * described.nin)
 
-    def on_arrays(*args):
-        arrays = _arrays(described, args)
+    def call_or_differentiate(*args):
+        arrays = _arguments_as_arrays(described, args)
         dtypes = [np.dtype(x.dtype) for x in arrays]
         if any(one.kind == "c" for one in (*dtypes, *described.dtypes(dtypes))):
             return of_complex(*arrays)
         return function(*arrays)
 
-    return on_arrays
+    return call_or_differentiate
 
 
-def _arrays(described, args):
+def _arguments_as_arrays(described, args):
     """Returns the arguments as arrays: Python numbers get the dtype of the loop."""
     if not any(type(x) in _NUMBERS for x in args):
         return [jnp.asarray(x) for x in args]
@@ -146,7 +146,7 @@ def _arrays(described, args):
 # --- kernels and generalized ufuncs
 
 
-def _with_gradients(described, vmap_method):
+def _differentiable_function(described, vmap_method):
     """Returns the function of JAX arrays that calls an operation with first derivatives. Numbers among
     the arguments are constants of the program."""
 
@@ -154,14 +154,14 @@ def _with_gradients(described, vmap_method):
         numbers = [None] * described.nin
         for i, x in enumerate(args):
             if described.scalar(i) is not None:
-                numbers[i] = _number(described, i, x)
+                numbers[i] = _constant_argument(described, i, x)
         arrays = [jnp.asarray(x) for x, number in zip(args, numbers, strict=True) if number is None]
-        return _of_arrays(described, vmap_method, tuple(numbers))(*arrays)
+        return _function_of_arrays(described, vmap_method, tuple(numbers))(*arrays)
 
     return function
 
 
-def _number(described, i, x):
+def _constant_argument(described, i, x):
     wanted = described.scalar(i)
     if isinstance(x, jax.core.Tracer):
         raise TypeError(
@@ -172,17 +172,17 @@ def _number(described, i, x):
 
 
 @functools.lru_cache(1024)
-def _of_arrays(described, vmap_method, numbers):
+def _function_of_arrays(described, vmap_method, numbers):
     """Returns the function whose parameters are only the arrays among the arguments."""
     places = [i for i, number in enumerate(numbers) if number is None]
 
-    def arguments(arrays):
+    def merge_arguments(arrays):
         rest = iter(arrays)
         return [next(rest) if number is None else number for number in numbers]
 
     @jax.custom_vjp
     def function(*arrays):
-        return _call(described, vmap_method, *arguments(arrays))
+        return _call_handler(described, vmap_method, *merge_arguments(arrays))
 
     def forward(*arrays):
         return function(*arrays), arrays
@@ -190,10 +190,12 @@ def _of_arrays(described, vmap_method, numbers):
     def backward(arrays, cotangents):
         dtypes = tuple(
             np.dtype(x.dtype) if number is None else None
-            for x, number in zip(arguments(arrays), numbers, strict=True)
+            for x, number in zip(merge_arguments(arrays), numbers, strict=True)
         )
         gradients = described.gradients(dtypes)
-        found = _call(gradients, vmap_method, *arguments(arrays), *_as_tuple(cotangents))
+        found = _call_handler(
+            gradients, vmap_method, *merge_arguments(arrays), *_as_tuple(cotangents)
+        )
         by = dict(zip(described.differentiated(dtypes), _as_tuple(found), strict=True))
         return tuple(
             _sum_to_shape(by[i], x) if i in by else None
@@ -221,7 +223,7 @@ def _sum_to_shape(gradient, x):
 # --- all
 
 
-def _call(described: Operation, vmap_method: str, *args: Any) -> Any:
+def _call_handler(described: Operation, vmap_method: str, *args: Any) -> Any:
     """Returns XLA's operation for the arguments: arrays, and numbers for the inputs that are numbers."""
     numbers = tuple(None if described.scalar(i) is None else x for i, x in enumerate(args))
     args = tuple(
@@ -239,18 +241,18 @@ def _call(described: Operation, vmap_method: str, *args: Any) -> Any:
                 f"{described.name} returns {dtype} for {', '.join(map(str, dtypes))}: enable it by "
                 'jax.config.update("jax_enable_x64", True), or add a signature with smaller types'
             )
-    key = handlers.register(described, (*dtypes, *results), numbers)
+    key = handlers.register_operation(described, (*dtypes, *results), numbers)
     shown = [
         jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in zip(shapes, results, strict=True)
     ]
     operation = jax.ffi.ffi_call(
         handlers.TARGET, shown[0] if len(shown) == 1 else shown, vmap_method=vmap_method
     )
-    found = operation(*_aligned(described, arrays), key=key)
+    found = operation(*_align_loop_dimensions(described, arrays), key=key)
     return found if len(shown) == 1 else tuple(found)
 
 
-def _aligned(described, arrays):
+def _align_loop_dimensions(described, arrays):
     """Returns the arrays with equal numbers of loop dimensions, so that a batch becomes an additional one."""
     if described.cores is None:
         return arrays

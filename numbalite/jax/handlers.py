@@ -31,24 +31,24 @@ _lock = threading.Lock()
 _registered = False
 
 
-def register(described: Operation, dtypes: tuple, numbers: tuple) -> np.int64:
+def register_operation(described: Operation, dtypes: tuple, numbers: tuple) -> np.int64:
     """Returns the key of an operation on arrays of these dtypes (the inputs, then the results).
 
     ``numbers`` contains the value of each input that is a number, and None for each array.
     """
     global _registered
-    key = _key((type(described).__name__, described.source, dtypes, numbers))
+    key = _source_key((type(described).__name__, described.source, dtypes, numbers))
     with _lock:
         if not _registered:
             host, device = _core.xla_handlers(_functions)
             jax.ffi.register_ffi_target(TARGET, host, platform="cpu")
             jax.ffi.register_ffi_target(TARGET, device, platform="CUDA")
             _registered = True
-        _functions.setdefault(key, _function(described, dtypes, numbers))
+        _functions.setdefault(key, _handler_function(described, dtypes, numbers))
     return np.int64(key)
 
 
-def _key(source):
+def _source_key(source):
     try:
         digest = hashlib.sha256(pickle.dumps(source)).digest()[:8]
     except Exception:  # for example, a user's function that cannot be pickled
@@ -56,32 +56,32 @@ def _key(source):
     return int.from_bytes(digest, "little", signed=True) or 1
 
 
-def _function(described, dtypes, numbers):
+def _handler_function(described, dtypes, numbers):
     """Returns the function that XLA's handler calls with the buffers (address, shape) and the stream."""
     prepared: dict[tuple, Callable] = {}  # (buffers, stream) -> function that launches
 
-    def read(made, buffers):
+    def wrap_buffers(made, buffers):
         """Returns (inputs, outputs) as arrays over the buffers, which ``made`` creates."""
         arrays = iter([made(*one, dtype) for one, dtype in zip(buffers, dtypes, strict=True)])
         inputs = [next(arrays) if number is None else number for number in numbers]
         return inputs, list(arrays)
 
-    def run(operands, results, stream):
+    def run_operation(operands, results, stream):
         buffers = (*operands, *results)
         if stream is None:
-            return _run_on_host(described, *read(_host_array, buffers))
+            return _run_on_host(described, *wrap_buffers(_host_array, buffers))
         # In most cases, XLA's allocator returns the addresses of earlier calls
         key = (stream, buffers)
         launch = prepared.get(key)
         if launch is None:
-            arrays = read(_device_array, buffers)
+            arrays = wrap_buffers(_device_array, buffers)
             launch = _device_launch(described, *arrays, cuda.external_stream(stream))
             if len(prepared) >= _MAX_PREPARED:
                 prepared.clear()
             prepared[key] = launch
         launch()
 
-    return run
+    return run_operation
 
 
 def _run_on_host(described, inputs, outputs):
@@ -99,13 +99,13 @@ def _device_launch(described, inputs, outputs, stream):
     with device:
         compute = described.device_call(inputs, outputs, stream)
 
-    def launch():
+    def launch_on_stream():
         with device:
             for output in cleared:
                 output.fill(0, stream=stream)
             compute(*arguments)
 
-    return launch
+    return launch_on_stream
 
 
 def _host_array(address, shape, dtype):

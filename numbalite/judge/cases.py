@@ -23,7 +23,7 @@ _DRAWS = 2
 _AMPLIFIED = 8.0  # factor of the change of the result when the inputs change by one rounding
 
 
-class Case(NamedTuple):
+class JudgeCase(NamedTuple):
     """One call: the arguments, the expected results, and the tolerances."""
 
     size: tuple
@@ -53,14 +53,16 @@ def sizes(task: Task) -> list[tuple]:
     return sorted(found, key=lambda s: (prod(s), s))
 
 
-def plan(task: Task) -> list[tuple]:
+def case_plan(task: Task) -> list[tuple]:
     """Returns (size, kind of the data) of all cases, the smallest first."""
     chosen = sizes(task)
     cases = [(size, "normal") for size in chosen if prod(size) <= _SMALL for _ in range(_DRAWS)]
     cases += [(size, "normal") for size in chosen if prod(size) > _SMALL]
     near = min(chosen, key=lambda s: abs(prod(s) - _SPECIAL))
     little = min((s for s in chosen if prod(s) > 1), key=prod, default=near)
-    if any((_is_real(p) and not p.is_output) or p.name in task.inout for p in task.parameters):
+    if any(
+        (_is_floating_array(p) and not p.is_output) or p.name in task.inout for p in task.parameters
+    ):
         cases += [
             (size, kind)
             for kind in task.kinds
@@ -70,13 +72,13 @@ def plan(task: Task) -> list[tuple]:
     return sorted(cases, key=lambda case: prod(case[0]))
 
 
-def draw(task: Task, size: tuple, kind: str, rng: Any) -> Case | None:
-    """Returns a Case with new data, or None if the task's function does not accept the size,
+def draw_case(task: Task, size: tuple, kind: str, rng: Any) -> JudgeCase | None:
+    """Returns a JudgeCase with new data, or None if the task's function does not accept the size,
     for example if it is the maximum and the size is 0."""
     if task.generate:
         given = task.generate(rng, size)
     else:
-        given = tuple(_argument(task, p, size, kind, rng) for p in task.parameters)
+        given = tuple(_random_argument(task, p, size, kind, rng) for p in task.parameters)
     try:
         expected = _output_arrays(task, given, np.float64)
         native = _output_arrays(task, given, None)
@@ -87,7 +89,9 @@ def draw(task: Task, size: tuple, kind: str, rng: Any) -> Case | None:
         if prod(size) == 0:
             return None
         raise
-    terms = max(1, sum(_size(a) for a in given) // max(1, sum(a.size for a in expected.values())))
+    terms = max(
+        1, sum(_array_size(a) for a in given) // max(1, sum(a.size for a in expected.values()))
+    )
     allowed, undecided, results = {}, {}, {}
     for p in task.parameters:
         if not p.is_output:
@@ -102,7 +106,7 @@ def draw(task: Task, size: tuple, kind: str, rng: Any) -> Case | None:
             undecided[p.name] = np.isfinite(want) & ~(
                 np.isfinite(native[p.name]) & np.isfinite(results[p.name])
             )
-    return Case(size, kind, given, results, allowed, undecided)
+    return JudgeCase(size, kind, given, results, allowed, undecided)
 
 
 def _tolerance(p, want, changed, terms):
@@ -115,21 +119,21 @@ def _tolerance(p, want, changed, terms):
     return base._replace(absolute=_AMPLIFIED * change + float(np.finfo(p.dtype).tiny))
 
 
-def stated(allowed: Tolerance) -> str:
+def tolerance_text(allowed: Tolerance) -> str:
     """Returns a tolerance in words."""
     most = float(np.max(allowed.absolute)) if np.size(allowed.absolute) else 0.0
     return f"{allowed.rtol:.2g} of the value + {allowed.atol:.2g} of the largest + up to {most:.2g}"
 
 
-def _size(argument):
+def _array_size(argument):
     return argument.size if isinstance(argument, np.ndarray) else 0
 
 
-def _is_real(p: Parameter) -> bool:
+def _is_floating_array(p: Parameter) -> bool:
     return isinstance(p.type, Array) and p.dtype.kind in "fc"
 
 
-def _argument(task, p, size, kind, rng):
+def _random_argument(task, p, size, kind, rng):
     if p.name in task.values:
         value = task.values[p.name](rng, *size)
         return np.ascontiguousarray(value, p.dtype) if p.is_array else p.dtype.type(value).item()
@@ -140,10 +144,10 @@ def _argument(task, p, size, kind, rng):
         return rng.random(shape) < 0.5 if p.dtype.kind == "b" else unwritten(shape, p.dtype)
     if p.dtype.kind not in "fc":
         return rng.integers(0 if p.dtype.kind in "ub" else -100, 100, shape).astype(p.dtype)
-    return _real(p.dtype, shape, kind, rng)
+    return _random_floats(p.dtype, shape, kind, rng)
 
 
-def _real(dtype, shape, kind, rng):
+def _random_floats(dtype, shape, kind, rng):
     values = rng.standard_normal(shape)
     if dtype.kind == "c":
         values = values + 1j * rng.standard_normal(shape)
@@ -167,7 +171,7 @@ def _real(dtype, shape, kind, rng):
 def _perturbed_inputs(task, given, rng):
     out = []
     for p, value in zip(task.parameters, given, strict=True):
-        if _is_real(p) and (not p.is_output or p.name in task.inout):
+        if _is_floating_array(p) and (not p.is_output or p.name in task.inout):
             wide = value.astype(np.complex128 if p.dtype.kind == "c" else np.float64)
             wide *= 1 + float(np.finfo(p.dtype).eps) * rng.uniform(-1, 1, value.shape)
             value = wide

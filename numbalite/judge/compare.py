@@ -20,7 +20,7 @@ class Mismatch(NamedTuple):
     total: int
 
 
-def mismatch(got, expected, allowed=None):
+def find_mismatch(got, expected, allowed=None):
     """Returns the Mismatch of two arrays of equal shape, or None. NaN counts as equal to NaN in this
     comparison."""
     got, expected = np.asarray(got), np.asarray(expected)
@@ -44,7 +44,7 @@ def mismatch(got, expected, allowed=None):
     return Mismatch(index, got[index], expected[index], count, wrong.size)
 
 
-def number(value) -> str:
+def element_text(value) -> str:
     """Returns one element as text with up to 7 significant digits: short, without hiding a difference."""
     if isinstance(value, (complex, np.complexfloating)):
         return f"{complex(value):.7g}"
@@ -53,36 +53,36 @@ def number(value) -> str:
     return str(value)
 
 
-def row(array) -> str:
+def array_text(array) -> str:
     """Returns the text of a short array in one line."""
     array = np.asarray(array)
     if array.ndim == 0:
-        return number(array[()])
-    return "[" + ", ".join(row(part) for part in array) + "]"
+        return element_text(array[()])
+    return "[" + ", ".join(array_text(part) for part in array) + "]"
 
 
-def described(name, got, want, found, arguments) -> dict:
+def failure_rows(name, got, want, found, arguments) -> dict:
     """Returns {label: text}, the rows that describe a failed case. The rows are ``arguments``, pairs (name,
     value), complete or near the wrong element if they are long; the result and the expected value."""
     index = found.place
-    rows = dict(_argument(argument, index, want.shape) for argument in arguments)
+    rows = dict(_argument_row(argument, index, want.shape) for argument in arguments)
     subscript = f"[{', '.join(map(str, index))}]" if index else ""
     if 1 < want.size <= 8 and want.ndim == 1:
-        rows[f"{name}, expected"] = row(want)
-        rows[f"{name}, got"] = row(got)
-    rows[f"{name}{subscript}, expected"] = number(found.expected)
+        rows[f"{name}, expected"] = array_text(want)
+        rows[f"{name}, got"] = array_text(got)
+    rows[f"{name}{subscript}, expected"] = element_text(found.expected)
     note = "   (nothing was written there)" if is_unwritten(got[index]) else ""
-    rows[f"{name}{subscript}, got"] = number(found.got) + note
+    rows[f"{name}{subscript}, got"] = element_text(found.got) + note
     return rows
 
 
-def _argument(argument: tuple, index: tuple, shape: tuple) -> tuple:
+def _argument_row(argument: tuple, index: tuple, shape: tuple) -> tuple:
     name, value = argument
     if not isinstance(value, np.ndarray):
-        return name, number(value)
+        return name, element_text(value)
     if value.size <= 8 or (value.size <= 16 and value.ndim > 1):
-        return name, row(value)
+        return name, array_text(value)
     if value.shape == shape and value.dtype.kind in "fciu":
-        return f"{name}[{', '.join(map(str, index))}]", number(value[index])
-    beginning = ", ".join(map(number, value.ravel()[:4]))
+        return f"{name}[{', '.join(map(str, index))}]", element_text(value[index])
+    beginning = ", ".join(map(element_text, value.ravel()[:4]))
     return name, f"{value.dtype} {value.shape}: {beginning}, ..."

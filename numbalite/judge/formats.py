@@ -34,7 +34,7 @@ _THREADS = 256
 _SPEC = re.compile(r"\s*-\s*(\{.*\})")
 
 
-def read(path: str, launch: str | None) -> dict | None:
+def read_task(path: str, launch: str | None) -> dict | None:
     """Returns the arguments of Task for a task in another format, or None if the path is none. ``launch`` is an
     expression of the kernel's parameters."""
     folder = path if os.path.isdir(path) else os.path.dirname(path)
@@ -51,7 +51,7 @@ def _gpu_mode_task(folder, launch):
             raise TypeError(
                 f"{folder} has no {name}: a folder is a task of GPU MODE, with task.yml and reference.py"
             )
-    sections = _sections(os.path.join(folder, "task.yml"))
+    sections = _yaml_sections(os.path.join(folder, "task.yml"))
     specs: dict = {}
     for section in ("tests", "benchmarks"):
         for spec in sections.get(section, []):
@@ -66,7 +66,9 @@ def _gpu_mode_task(folder, launch):
         raise TypeError(f"{folder}: task.yml has no tests in the form - {{...}}")
     found = _reference_names(folder, sections.get("files", []))
     names = ("ref_kernel", "generate_input")
-    reference, generate = (_defined(found, name, f"{folder}/reference.py") for name in names)
+    reference, generate = (
+        _require_definition(found, name, f"{folder}/reference.py") for name in names
+    )
 
     def inputs(rng, size):
         given = generate(**specs[size][1], seed=int(rng.integers(1 << 31)))
@@ -95,27 +97,27 @@ def _gpu_mode_task(folder, launch):
 def _kernelbench_task(path, launch):
     with open(path, encoding="utf-8") as file:
         tree = ast.parse(file.read(), path)
-    full = _dimensions(tree)
+    full = _input_dimensions(tree)
 
     @functools.lru_cache(64)
-    def at_size(*size):
+    def model_at_size(*size):
         """Returns (model, get_inputs) of the file with other dimensions."""
         found: dict = {"__name__": "reference"}
         with _force_cpu():
             exec(
                 compile(_module_copy(tree, dict(zip(full, size, strict=True))), path, "exec"), found
             )
-            model = _defined(found, "Model", path)(
+            model = _require_definition(found, "Model", path)(
                 *found["get_init_inputs"]() if "get_init_inputs" in found else []
             )
         return model, found["get_inputs"]
 
     def inputs(rng, size):
-        _seed(rng)
-        return list(at_size(*size)[1]())
+        _seed_generators(rng)
+        return list(model_at_size(*size)[1]())
 
     def compute(values, size):
-        return at_size(*size)[0].forward(*values)
+        return model_at_size(*size)[0].forward(*values)
 
     @functools.cache
     def elements(*size):
@@ -125,7 +127,7 @@ def _kernelbench_task(path, launch):
         try:
             with _force_cpu():
                 given = inputs(np.random.default_rng(1), size)
-                count = sum(map(np.size, map(_array, given)))
+                count = sum(map(np.size, map(_as_numpy, given)))
                 if count <= _MAX_ELEMENTS:
                     compute(given, size)
                 return count
@@ -140,7 +142,7 @@ def _kernelbench_task(path, launch):
         size = each if elements(*each) else size
     if not 0 < elements(*size) <= _MAX_ELEMENTS:
         raise TypeError(f"{path}: no smaller size is valid, with other values of {', '.join(full)}")
-    model = at_size(*size)[0]
+    model = model_at_size(*size)[0]
     if any(True for _ in getattr(model, "parameters", list)()):
         raise TypeError(
             f"{path}: the model has parameters; only models that are functions are supported"
@@ -155,13 +157,13 @@ def _kernelbench_task(path, launch):
     return _task_arguments(name, inspect.getdoc(model), inputs, compute, forward, options, launch)
 
 
-def _defined(found, name, path):
+def _require_definition(found, name, path):
     if name not in found:
         raise TypeError(f"{path} must define {name}")
     return found[name]
 
 
-def _dimensions(tree):
+def _input_dimensions(tree):
     """Returns {name: value} of the integers at module level that get_inputs uses, also through other assignments,
     and get_init_inputs does not."""
     integers, others, used = {}, {}, {}
@@ -176,11 +178,13 @@ def _dimensions(tree):
             else:
                 others[node.targets[0].id] = names
 
-    def reached(names):
+    def reachable_names(names):
         more = set().union(*(others.get(name, set()) for name in names)) - names
-        return reached(names | more) if more else names
+        return reachable_names(names | more) if more else names
 
-    wanted = reached(used.get("get_inputs", set())) - reached(used.get("get_init_inputs", set()))
+    wanted = reachable_names(used.get("get_inputs", set())) - reachable_names(
+        used.get("get_init_inputs", set())
+    )
     return {name: value for name, value in integers.items() if name in wanted}
 
 
@@ -214,8 +218,8 @@ def _task_arguments(name, text, inputs, compute, names, options, launch):
     def generate(rng, size):
         with _force_cpu():
             values = inputs(rng, size)
-            result = _array(compute(list(values), size))
-        arrays = [_array(value) for value in values]
+            result = _as_numpy(compute(list(values), size))
+        arrays = [_as_numpy(value) for value in values]
         dtype = arrays[place].dtype if place < len(arrays) else result.dtype
         arrays[place : place + 1] = [unwritten(result.shape, dtype)]
         sizes[tuple(map(np.shape, arrays))] = size
@@ -227,13 +231,18 @@ def _task_arguments(name, text, inputs, compute, names, options, launch):
         with _force_cpu():
             try:
                 result = compute(
-                    [_like(v, example) for v, example in zip(given, first, strict=True)], size
+                    [_convert_like(v, example) for v, example in zip(given, first, strict=True)],
+                    size,
                 )
             except RuntimeError:  # a reference that creates arrays of its declared types
                 result = compute(
-                    [_like(v, example, True) for v, example in zip(given, first, strict=True)], size
+                    [
+                        _convert_like(v, example, True)
+                        for v, example in zip(given, first, strict=True)
+                    ],
+                    size,
                 )
-            arguments[place][...] = _array(result)
+            arguments[place][...] = _as_numpy(result)
 
     given = generate(rng, size)
     function.__name__, function.__doc__ = re.sub(r"\W", "_", name), text
@@ -241,10 +250,12 @@ def _task_arguments(name, text, inputs, compute, names, options, launch):
         [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
     )
     function.__annotations__ = {
-        n: _type(v, i == place) for i, (n, v) in enumerate(zip(names, given, strict=True))
+        n: _parameter_type(v, i == place) for i, (n, v) in enumerate(zip(names, given, strict=True))
     }
     chosen = (
-        _launch(launch, names) if launch else lambda *a: (-(-a[place].size // _THREADS), _THREADS)
+        _launch_function(launch, names)
+        if launch
+        else lambda *a: (-(-a[place].size // _THREADS), _THREADS)
     )
     return {
         "function": function,
@@ -258,20 +269,22 @@ def _task_arguments(name, text, inputs, compute, names, options, launch):
 def _place_of_result(given, result, compute):
     """Returns the index of the input that is an array for the result: it has the result's shape, and its values do
     not change the result; or None."""
-    wanted = _array(result)
+    wanted = _as_numpy(result)
     for i in reversed(range(len(given))):
-        value = _array(given[i])
+        value = _as_numpy(given[i])
         if isinstance(value, np.ndarray) and (value.shape, value.dtype.kind) == (
             wanted.shape,
             wanted.dtype.kind,
         ):
-            other = [*given[:i], _like(np.full_like(value, 77), given[i]), *given[i + 1 :]]
-            if np.array_equal(_array(compute(other)), wanted, equal_nan=wanted.dtype.kind in "fc"):
+            other = [*given[:i], _convert_like(np.full_like(value, 77), given[i]), *given[i + 1 :]]
+            if np.array_equal(
+                _as_numpy(compute(other)), wanted, equal_nan=wanted.dtype.kind in "fc"
+            ):
                 return i
     return None
 
 
-def _launch(text, names):
+def _launch_function(text, names):
     expected = f"expected (grid, block), an expression of {', '.join(names)}"
     try:
         code = compile(text, "--launch", "eval")
@@ -292,7 +305,7 @@ def _launch(text, names):
     return launch
 
 
-def _sections(path):
+def _yaml_sections(path):
     """Returns {section: [dict]} of the lines `- {...}` of a YAML file."""
     found: dict = {}
     with open(path, encoding="utf-8") as file:
@@ -340,14 +353,14 @@ def _unpacked_names(path):
 # --- PyTorch's tensors as NumPy's arrays
 
 
-def _array(value: Any) -> Any:
+def _as_numpy(value: Any) -> Any:
     if isinstance(value, (bool, int, float, complex)):
         return value
     value = value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
     return np.ascontiguousarray(np.atleast_1d(value))
 
 
-def _like(value, example, exactly=False):
+def _convert_like(value, example, exactly=False):
     """Returns an array as the type of an example, a tensor or an array; with its dtype if ``exactly``."""
     if not hasattr(example, "dtype"):
         return value
@@ -358,14 +371,14 @@ def _like(value, example, exactly=False):
     return value.astype(example.dtype) if exactly else value
 
 
-def _type(value, is_written):
+def _parameter_type(value, is_written):
     if not isinstance(value, np.ndarray):
         return np.result_type(value).name
     axes = ", ".join([":"] * (value.ndim - 1) + ["::1"])
     return f"{'' if is_written else 'const '}{value.dtype.name}[{axes}]"
 
 
-def _seed(rng):
+def _seed_generators(rng):
     np.random.seed(int(rng.integers(1 << 31)))
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(int(rng.integers(1 << 31)))
@@ -391,7 +404,7 @@ def _mode_class(torch: Any) -> Any:
     """Returns a class of PyTorch's modes, which replaces GPUs by the CPU in calls of PyTorch."""
     from torch.overrides import TorchFunctionMode
 
-    class Cpu(TorchFunctionMode):
+    class CpuMode(TorchFunctionMode):
         def __torch_function__(
             self, function: Callable, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
@@ -403,4 +416,4 @@ def _mode_class(torch: Any) -> Any:
             args = tuple("cpu" if isinstance(a, str) and a.startswith("cuda") else a for a in args)
             return function(*args, **kwargs)
 
-    return Cpu
+    return CpuMode

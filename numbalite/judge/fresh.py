@@ -11,7 +11,7 @@ from numbalite.ufuncs.cudagufunc import CudaGUfunc
 from numbalite.ufuncs.cudaufunc import CudaUfunc
 
 
-def kind_of(solution: Any) -> str:
+def solution_kind(solution: Any) -> str:
     """ "kernel", "ufunc" or "". Tests the type itself, because a class can override `__class__` of its
     instances."""
     if type(solution) in (Dispatcher, ExtendedDispatcher):
@@ -19,17 +19,17 @@ def kind_of(solution: Any) -> str:
     return "ufunc" if type(solution) in (CudaUfunc, CudaGUfunc) else ""
 
 
-def loaded_anew(solution: Any) -> Any:
+def reload_solution(solution: Any) -> Any:
     """Returns the same kernel or ufunc in a new module, in which variables have their initial values. A
     Python function is returned unchanged."""
-    if not kind_of(solution):
+    if not solution_kind(solution):
         return solution
     reduce: Any = type(solution).__reduce__
     make, arguments, *_ = reduce(solution)
     return make(*arguments)
 
 
-def once(f: Any) -> tuple[Any, float]:
+def time_one_call(f: Any) -> tuple[Any, float]:
     """Returns (result, seconds) of one call, after the device is done: measured by events if the result is on
     a GPU, otherwise by the clock."""
     start, end = cuda.event(), cuda.event()

@@ -11,7 +11,7 @@ MARGIN = 1024
 """Elements before and after each array: as many as a block can have threads."""
 
 
-class Guarded:
+class GuardedArray:
     """The contents of an array, and of the larger array that contains it: ``whole`` is one-dimensional,
     with ``margin`` elements on each side of the array. ``key`` distinguishes the arrays of a call. Arrays of
     structs and objects have no margin."""
@@ -27,20 +27,23 @@ class Guarded:
             self.whole = np.empty(array.size, dtype)
         self.whole[self.margin : self.margin + self.size] = array.ravel()
 
-    def view_in(self, whole: Any) -> Any:
+    def view_of_array(self, whole: Any) -> Any:
         """Returns the view of the array within the larger array, which is in host or device memory."""
         return whole[self.margin : self.margin + self.size].reshape(self.shape)
 
-    def problem(self, name: str, after: np.ndarray, is_input: bool) -> str:
+    def out_of_bounds_write(self, name: str, after: np.ndarray, is_input: bool) -> str:
         """Returns a sentence about a write out of bounds in a call, found in the contents of the larger array
-        after the call; "" if there is none."""
+        after the call, or "" if there is none."""
         for where, margin in (
             ("before its start", after[: self.margin]),
             ("behind its end", after[self.margin + self.size :]),
         ):
             if self.margin and (margin != self._mark).any():
                 return f"something is written into {name} {where}: guard the edges."
-        if is_input and self.view_in(after).tobytes() != self.view_in(self.whole).tobytes():
+        if (
+            is_input
+            and self.view_of_array(after).tobytes() != self.view_of_array(self.whole).tobytes()
+        ):
             return f"the input {name} is changed by the call."
         return ""
 
@@ -63,7 +66,7 @@ def unwritten(shape, dtype):
     """
     dtype = np.dtype(dtype)
     array = np.empty(shape, dtype)
-    array.reshape(-1).view(_bits(dtype))[...] = _poison_value(dtype)
+    array.reshape(-1).view(_unsigned_dtype(dtype))[...] = _poison_value(dtype)
     return array
 
 
@@ -78,11 +81,11 @@ def unwritten_elements(value) -> np.ndarray:
     value = np.ascontiguousarray(value)
     if value.dtype.kind not in "fciu":
         return np.zeros(value.shape, bool)
-    same = value.reshape(-1).view(_bits(value.dtype)) == _poison_value(value.dtype)
+    same = value.reshape(-1).view(_unsigned_dtype(value.dtype)) == _poison_value(value.dtype)
     return same.reshape(*value.shape, -1).all(-1) if value.size else np.zeros(value.shape, bool)
 
 
-def _bits(dtype):
+def _unsigned_dtype(dtype):
     """Returns the unsigned integer dtype for a view of elements of this dtype; a complex number is two such
     integers."""
     if dtype.kind not in "fc":
@@ -95,5 +98,5 @@ def _poison_value(dtype):
     """Returns the contents of `unwritten` arrays. Floats are initialized with a signalling NaN; every
     computed NaN is a quiet NaN."""
     if dtype.kind in "fc":
-        return {2: 0x7D5A, 4: 0x7FA5A5A5, 8: 0x7FF5A5A5A5A5A5A5}[_bits(dtype).itemsize]
+        return {2: 0x7D5A, 4: 0x7FA5A5A5, 8: 0x7FF5A5A5A5A5A5A5}[_unsigned_dtype(dtype).itemsize]
     return np.iinfo(dtype).max // 3 if dtype.kind in "iu" else False

@@ -70,7 +70,7 @@ def protect_files(*folders: str) -> bool:
         os.close(ruleset)
 
 
-def restrict(*folders: str) -> str:
+def restrict_process(*folders: str) -> str:
     """Restricts this process, which may change files of folders, of /dev, and its own files in /proc, which the CUDA
     driver writes. Returns what the system does not support: "network", "files", both or nothing."""
     done = {"network": leave_network(), "files": protect_files(*folders, "/dev", "/proc/self")}

@@ -16,10 +16,10 @@ import numpy as np
 from numbalite.compilers import cache
 from numbalite.cxx import scanner
 from numbalite.judge import cases, refusal, verdict
-from numbalite.judge.compare import described, mismatch
-from numbalite.judge.guarded import MARGIN, Guarded, unwritten_elements
-from numbalite.judge.process import Ended, Process
-from numbalite.judge.refusal import Refused
+from numbalite.judge.compare import failure_rows, find_mismatch
+from numbalite.judge.guarded import MARGIN, GuardedArray, unwritten_elements
+from numbalite.judge.process import ProcessEnded, ServingProcess
+from numbalite.judge.refusal import RefusedSubmission
 from numbalite.judge.verdict import Failed
 
 if TYPE_CHECKING:
@@ -93,46 +93,46 @@ def _judge_file(verdict, task, path, kind, speed, gpu):
     if kind == "py":
         verdict.notes += ("a Python file: it runs in the judged process, which is less strict",)
     else:
-        hacks = refusal.reasons(text)
+        hacks = refusal.refusal_reasons(text)
         if hacks:
-            raise Refused(hacks)
+            raise RefusedSubmission(hacks)
     rng = np.random.default_rng(secrets.randbits(128))
-    with Runner(submission) as runner:
+    with SubmissionProcess(submission) as runner:
         verdict.notes += tuple(f"a line that is probably wrong: {slip}" for slip in runner.slips)
         verdict.notes += tuple(_UNRESTRICTED[name] for name in runner.unrestricted)
-        _check(verdict, task, runner, rng)
+        _run_checks(verdict, task, runner, rng)
         case, done = None, set()
-        for size, data in cases.plan(task):
-            if (size, data) in done and _threads(task, case) > _MANY_THREADS:
+        for size, data in cases.case_plan(task):
+            if (size, data) in done and _thread_count(task, case) > _MANY_THREADS:
                 continue
-            case = cases.draw(task, size, data, rng)
+            case = cases.draw_case(task, size, data, rng)
             if case is not None:
-                _compare(task, case, runner.call(task, case, _LIMIT))
+                _compare_results(task, case, runner.run_case(task, case, _LIMIT))
                 verdict.cases += 1
             done.add((size, data))
         if speed:
-            _time(verdict, task, runner, rng, gpu)
+            _measure_times(verdict, task, runner, rng, gpu)
     if case is not None:
         allowed = next(iter(case.allowed.values()))
-        verdict.notes += (f"tolerance at {case}: {cases.stated(allowed)}",)
+        verdict.notes += (f"tolerance at {case}: {cases.tolerance_text(allowed)}",)
     verdict.notes += tuple(f"{name}: {value}" for name, value in verdict.times.items())
 
 
-def _check(verdict, task, runner, rng):
+def _run_checks(verdict, task, runner, rng):
     """Runs launches under cuda.checks, on the simulator, also on a machine with a GPU."""
     with contextlib.ExitStack() as stack:
         if not runner.simulated:
-            runner = stack.enter_context(Runner(runner.submission, simulated=True))
+            runner = stack.enter_context(SubmissionProcess(runner.submission, simulated=True))
         sizes = cases.sizes(task)
         chosen = [s for s in sizes if 0 < prod(s) <= _CHECKED] or sizes[:1]
         step = max(1, len(chosen) // _CHECKED_CASES)
         for size in chosen[::-step][:_CHECKED_CASES][::-1]:
-            case = cases.draw(task, size, "normal", rng)
+            case = cases.draw_case(task, size, "normal", rng)
             if case is None:
                 continue
             try:
-                runner.call(task, case, 3 * _LIMIT, checks=True, margin=0)
-            except Refused:
+                runner.run_case(task, case, 3 * _LIMIT, checks=True, margin=0)
+            except RefusedSubmission:
                 raise
             except Failed as failed:
                 verdict.findings.append(failed.reason)
@@ -140,17 +140,17 @@ def _check(verdict, task, runner, rng):
             verdict.cases += 1
 
 
-def _time(verdict, task, runner, rng, gpu):
+def _measure_times(verdict, task, runner, rng, gpu):
     size = max(task.benchmarks or task.sizes, key=prod)
     if runner.simulated:  # the profiler counts each access of a launch
         fitting = [s for s in cases.sizes(task) if prod(s) <= _CHECKED]
         size = max(fitting, key=prod, default=min(task.sizes, key=prod))
-    case = cases.draw(task, size, "normal", rng)
+    case = cases.draw_case(task, size, "normal", rng)
     if case is None:
         return
     moved = sum(a.nbytes for a in case.arguments if isinstance(a, np.ndarray))
-    times, returned = runner.time(task, case, gpu)
-    _compare(task, case, returned)  # checks that the timed call's result is correct, too
+    times, returned = runner.time_case(task, case, gpu)
+    _compare_results(task, case, returned)  # checks that the timed call's result is correct, too
     _check_times(times)
     verdict.times = {"size": "x".join(map(str, size)), **times}
     if runner.simulated:
@@ -164,8 +164,8 @@ def _time(verdict, task, runner, rng, gpu):
     if task.reference:
         reference = {**runner.submission, "kind": "source" if scanner.has_kernel(task.reference) else "body",
                      "text": task.reference, "path": "reference.cu"}  # fmt: skip
-        with Runner(reference) as other:
-            theirs, _ = other.time(task, case, gpu)
+        with SubmissionProcess(reference) as other:
+            theirs, _ = other.time_case(task, case, gpu)
         verdict.times["reference_ms"] = theirs["cold_ms"]
         verdict.times["ratio"] = round(times["cold_ms"] / theirs["cold_ms"], 3)
 
@@ -182,19 +182,19 @@ def _check_times(times):
 # --- comparing
 
 
-def _compare(task, case, returned):
+def _compare_results(task, case, returned):
     """Raises Failed for wrong elements, changed margins or changed inputs."""
     waiting = iter(returned)
     for p, value in zip(task.parameters, case.arguments, strict=True):
         if not isinstance(value, np.ndarray):
             continue
         guarded, whole = next(waiting)
-        problem = guarded.problem(p.name, whole, not p.is_output)
+        problem = guarded.out_of_bounds_write(p.name, whole, not p.is_output)
         if problem:
             raise Failed(problem[0].upper() + problem[1:], {"case": str(case)})
         if not p.is_output:
             continue
-        got = guarded.view_in(whole)
+        got = guarded.view_of_array(whole)
         found = _output_mismatch(case, p.name, got)
         if found is not None:
             arguments = [
@@ -204,7 +204,7 @@ def _compare(task, case, returned):
             ]
             raise Failed(
                 f"{found.wrong:,} of {found.total:,} elements of {p.name} are wrong.",
-                {"case": str(case), **described(p.name, got, case.expected[p.name], found, arguments)},
+                {"case": str(case), **failure_rows(p.name, got, case.expected[p.name], found, arguments)},
             )  # fmt: skip
 
 
@@ -214,13 +214,13 @@ def _output_mismatch(case, name, got):
         ignored = case.undecided[name] | (~np.isfinite(want) & ~np.isfinite(got))
         ignored &= ~unwritten_elements(got)
         got, want = np.where(ignored, 0, got), np.where(ignored, 0, want)
-    return mismatch(got, want, allowed)
+    return find_mismatch(got, want, allowed)
 
 
 # --- the process
 
 
-class Runner(Process):
+class SubmissionProcess(ServingProcess):
     """The process of one submission; `Failed` is raised if the process fails."""
 
     def __init__(self, submission: dict, simulated: bool = False) -> None:
@@ -232,7 +232,7 @@ class Runner(Process):
         environment.pop("NUMBALITE_COVERAGE", None)
         environment.pop("NUMBALITE_CACHE_DIR", None)
         # Python code could store other kernels in the disk cache, so it has a cache of its own.
-        if submission["kind"] != "py" and (folder := cache.directory()):
+        if submission["kind"] != "py" and (folder := cache.usable_directory()):
             environment["NUMBALITE_CACHE_DIR"] = folder
         if simulated:
             environment["NUMBALITE_DRIVER"] = "sim"
@@ -241,46 +241,46 @@ class Runner(Process):
             header, _ = self._receive_arrays()
             self.simulated: bool = header["simulated"]
             self.unrestricted: list = header["unrestricted"]
-            header, _ = self._asked("open", submission)
+            header, _ = self._request("open", submission)
             self.slips: list = header.get("slips", [])
         except BaseException:
             self.close()
             raise
 
-    def __enter__(self) -> Runner:
+    def __enter__(self) -> SubmissionProcess:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def call(
+    def run_case(
         self, task: Task, case: Any, limit: float, checks: bool = False, margin: int = MARGIN
     ) -> list:
-        """Returns [(Guarded, the whole array)] after a launch with the case's arguments."""
-        given = self._given(task, case, margin, limit)
-        if not _launches(given["launch"]):
+        """Returns [(GuardedArray, the whole array)] after a launch with the case's arguments."""
+        given = self._guard_arguments(task, case, margin, limit)
+        if not _has_nonempty_grid(given["launch"]):
             return [(guarded, guarded.whole) for guarded in given["arrays"]]
-        return self._asked("call", {**given, "checks": checks}, case)[1]
+        return self._request("call", {**given, "checks": checks}, case)[1]
 
-    def time(self, task: Task, case: Any, gpu: str | None) -> tuple[dict, list]:
-        """Returns (times, as `call`)"""
-        given = self._given(task, case, MARGIN, 3 * _LIMIT)
-        header, returned = self._asked(
+    def time_case(self, task: Task, case: Any, gpu: str | None) -> tuple[dict, list]:
+        """Returns (times, as `run_case`)"""
+        given = self._guard_arguments(task, case, MARGIN, 3 * _LIMIT)
+        header, returned = self._request(
             "time", {**given, "simulated": self.simulated, "gpu": gpu}, case
         )
         names = ("predicted", "gpu", "bound", "cold_ms", "warm_ms")
         return {name: header[name] for name in names if name in header}, returned
 
-    def _given(self, task, case, margin, limit):
+    def _guard_arguments(self, task, case, margin, limit):
         arguments = [
-            Guarded(value, key, margin) if isinstance(value, np.ndarray) else value
+            GuardedArray(value, key, margin) if isinstance(value, np.ndarray) else value
             for key, value in enumerate(case.arguments)
         ]
-        arrays = [value for value in arguments if isinstance(value, Guarded)]
+        arrays = [value for value in arguments if isinstance(value, GuardedArray)]
         launch = task.launch(*case.arguments)
         return {"arguments": arguments, "arrays": arrays, "launch": launch, "limit": limit}
 
-    def _asked(self, what, given, case=None):
+    def _request(self, what, given, case=None):
         with contextlib.suppress(BrokenPipeError):  # _receive_arrays reports the reason
             self.pipe.send_bytes(pickle.dumps((what, given)))
         return self._receive_arrays(given.get("arrays", []), case)
@@ -289,10 +289,10 @@ class Runner(Process):
         where = {"case": str(case)} if case is not None else {}
         try:
             header, arrays = self.receive(_PATIENCE, max((g.whole.nbytes for g in sent), default=0))
-        except Ended as ended:
+        except ProcessEnded as ended:
             raise Failed(str(ended), where) from None
         if isinstance(header, dict) and header.get("hacks"):
-            raise Refused(list(map(str, header["hacks"])))
+            raise RefusedSubmission(list(map(str, header["hacks"])))
         if not isinstance(header, dict) or header.get("error"):
             raise Failed(str(header["error"] if isinstance(header, dict) else header), where)
         wanted = [(guarded.whole.dtype, guarded.whole.shape) for guarded in sent]
@@ -301,11 +301,11 @@ class Runner(Process):
         return header, list(zip(sent, arrays, strict=True))
 
 
-def _launches(launch):
+def _has_nonempty_grid(launch):
     return all(n > 0 for n in np.atleast_1d(launch[0]))
 
 
-def _threads(task, case):
+def _thread_count(task, case):
     """Returns the number of threads of the launch of a case, or 0."""
     grid, block, *_ = ((0,), (0,)) if case is None else task.launch(*case.arguments)
     return int(np.prod(grid, dtype=np.float64) * np.prod(block))

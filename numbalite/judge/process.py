@@ -1,5 +1,5 @@
 """Manages the process of a submission: the process and its descendants run under limits, and end with
-`Process.close`."""
+`ServingProcess.close`."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _DYING = 15.0  # seconds between the end of the pipe and the end of the process
 
 # The submission's folder may contain a file with the name of a module, so it is not searched.
 _START = "import sys; sys.path[:] = filter(None, sys.path)\n"
-_ISOLATE = "import runpy; sys.argv.append(runpy.run_path({!r})['restrict']({!r}, {!r}))\n"
+_ISOLATE = "import runpy; sys.argv.append(runpy.run_path({!r})['restrict_process']({!r}, {!r}))\n"
 
 
-class Ended(Exception):
+class ProcessEnded(Exception):
     """Raised if the process has ended, or was ended; the message is the reason."""
 
 
-class Process:
+class ServingProcess:
     """A Python process that runs ``serve()`` of a module, under the supervisor, in a separate session.
 
     Its arguments are file descriptors of pipes: the pipe to this process, then ``others``. ``isolated``
@@ -62,7 +62,7 @@ class Process:
         self.last_words = tempfile.TemporaryFile()
         self._mark = secrets.token_hex(16)
         self._scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        environment = {**environment, **paths(), "TMPDIR": self._scratch.name}
+        environment = {**environment, **module_search_path(), "TMPDIR": self._scratch.name}
         before = ""
         if isolated:
             folder_of_cache = os.path.join(self._scratch.name, "cache")
@@ -94,23 +94,27 @@ class Process:
             messages.send(self.pipe, message)
 
     def receive(self, seconds: float, limit: int = messages.ARRAY_LIMIT) -> tuple[Any, list]:
-        """Returns the next message of the process, as `messages.receive` does. Raises Ended if no message
+        """Returns the next message of the process, as `messages.receive` does. Raises ProcessEnded if no message
         arrives within the limits."""
         until = time.monotonic() + seconds
         too_late = f"It was not done after {seconds:g} seconds, and was ended. {ENDLESS}"
         while not self.pipe.poll(min(0.3, seconds)):
             if time.monotonic() > until:
-                raise Ended(too_late)
+                raise ProcessEnded(too_late)
             if _resident_bytes(self.process.pid) > MEMORY_LIMIT:
-                raise Ended(f"It uses more than {MEMORY_LIMIT >> 30} GiB of memory, and was ended.")
+                raise ProcessEnded(
+                    f"It uses more than {MEMORY_LIMIT >> 30} GiB of memory, and was ended."
+                )
         # The process may have sent only a part of a message.
-        late = threading.Timer(max(until - time.monotonic(), 0.0), self._end)
+        late = threading.Timer(max(until - time.monotonic(), 0.0), self._terminate)
         late.daemon = True
         late.start()
         try:
             return messages.receive(self.pipe, limit)
         except Exception:
-            raise Ended(too_late if time.monotonic() > until else self._exit_reason()) from None
+            raise ProcessEnded(
+                too_late if time.monotonic() > until else self._exit_reason()
+            ) from None
         finally:
             late.cancel()
 
@@ -127,23 +131,23 @@ class Process:
             return last
         return f"It ended the process, with the exit status {status}{': ' if last else '.'}{last}"
 
-    def _end(self):
+    def _terminate(self):
         self.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(10)
         self.process.kill()
         self.process.wait()
-        supervisor.end(lambda: supervisor.marked(self._mark))
+        supervisor.kill_processes(lambda: supervisor.processes_with_mark(self._mark))
 
     def close(self) -> None:
         """Ends the process and all its descendants, even if the process has ended the supervisor."""
         self.pipe.close()
-        self._end()
+        self._terminate()
         self.last_words.close()
         self._scratch.cleanup()
 
 
-def paths() -> dict[str, str]:
+def module_search_path() -> dict[str, str]:
     """Returns {"PYTHONPATH": ...}, the environment variable with which a new process finds the modules of
     this process."""
     return {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}

@@ -17,7 +17,9 @@ def main(arguments: list[str]) -> int:
         description="Is a kernel right, safe and fast? FILE is CUDA C++: a source with __global__, or a body.",
     )
     parser.add_argument("file", metavar="FILE", nargs="?")
-    parser.add_argument("--task", help=f"a file or folder, or one of {', '.join(taskfile.names())}")
+    parser.add_argument(
+        "--task", help=f"a file or folder, or one of {', '.join(taskfile.task_names())}"
+    )
     parser.add_argument(
         "--json", metavar="PATH", help="writes the verdict as JSON; - is the output"
     )
@@ -50,7 +52,7 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         verdict = judging.judge(
-            taskfile.load(chosen.task, chosen.launch),
+            taskfile.load_task(chosen.task, chosen.launch),
             chosen.file,
             kind=kind,
             speed=not chosen.no_speed,

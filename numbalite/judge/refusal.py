@@ -40,7 +40,7 @@ _OF_COMPILERS = frozenset(
 _NO_TYPES = frozenset("return else do co_return case goto throw new".split())
 
 
-class Refused(Failed):
+class RefusedSubmission(Failed):
     """Raised for a submission that is not accepted, with the reasons."""
 
     def __init__(self, hacks: list[str]) -> None:
@@ -48,7 +48,7 @@ class Refused(Failed):
         self.hacks = hacks
 
 
-def reasons(text: str) -> list[str]:
+def refusal_reasons(text: str) -> list[str]:
     """Returns the reasons for which a source is rejected, one sentence each; empty if the source is
     accepted."""
     found = []
@@ -69,16 +69,16 @@ def reasons(text: str) -> list[str]:
         name = token.text
         if name in _NAMES:
             found.append(f"{name} is {_NAMES[name]}")
-        elif name in _CALLS and name not in own and _is_call(words, i):
+        elif name in _CALLS and name not in own and _is_library_call(words, i):
             found.append(f"{name}() is a function of the host")
         elif _OURS.fullmatch(name):
             found.append(f"{name} is a name of the simulator")
-        elif name == "_Pragma" and _text(words, i + 2)[:7] != '"unroll':
+        elif name == "_Pragma" and _token_text(words, i + 2)[:7] != '"unroll':
             found.append("_Pragma is a pragma for the host's compiler")
-        elif name == "asm" and not _is_ptx(words, i):
+        elif name == "asm" and not _is_ptx_statement(words, i):
             found.append("asm without PTX is assembly of the host")
-        elif name == "extern" and _text(words, i + 1) == '"C"':
-            if _text(words, i + 2) not in ("__global__", "__device__"):
+        elif name == "extern" and _token_text(words, i + 1) == '"C"':
+            if _token_text(words, i + 2) not in ("__global__", "__device__"):
                 found.append('extern "C" declares functions of the host')
     if "<<<" in text:
         found.append("kernels launch nothing here: <<<...>>> is host code")
@@ -92,7 +92,7 @@ def reasons_of_image(data: bytes, checked: bool) -> list[str]:
     code = bytes(shared_object(data))
     names = [name for name in elf.undefined_symbols(code) if not _is_allowed_symbol(name)]
     found = [f"{name} is a function of the host" for name in names]
-    if not checked and elf.constructors(code):
+    if not checked and elf.constructor_count(code):
         found.append(
             "code runs when the kernel is loaded: constructors of objects, or of attributes"
         )
@@ -123,16 +123,16 @@ def _directive_reasons(text):
         yield f"{text.strip()}: a pragma for the host's compiler"
 
 
-def _text(tokens, i):
+def _token_text(tokens, i):
     return tokens[i].text if 0 <= i < len(tokens) else ""
 
 
-def _is_call(tokens, i):
+def _is_library_call(tokens, i):
     """Returns whether a name is called that is neither a member nor declared in the source."""
-    if _text(tokens, i + 1) != "(" or _text(tokens, i - 1) in (".", "->"):
+    if _token_text(tokens, i + 1) != "(" or _token_text(tokens, i - 1) in (".", "->"):
         return False
     return i == 0 or tokens[i - 1].kind != "name" or tokens[i - 1].text in _NO_TYPES
 
 
-def _is_ptx(tokens, i):
-    return _text(tokens, i + 1) in ("volatile", "(")
+def _is_ptx_statement(tokens, i):
+    return _token_text(tokens, i + 1) in ("volatile", "(")

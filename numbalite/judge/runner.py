@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from numbalite.judge.guarded import Guarded
+from numbalite.judge.guarded import GuardedArray
 from numbalite.judge.messages import send
 
 _ROUNDS = 20
@@ -45,7 +45,7 @@ def serve() -> None:
         config.STOPPABLE = asked in ("open", "call")
         if asked == "open":
             submission = Submission(given)
-        function = {"open": _opened, "call": _called, "time": _gpu_times}[asked]
+        function = {"open": _open_submission, "call": _call_submission, "time": _gpu_times}[asked]
         send(pipe, *_result_or_error(function, submission, given))
 
 
@@ -56,7 +56,7 @@ def _result_or_error(function, *arguments):
 
     try:
         return function(*arguments)
-    except refusal.Refused as refused:
+    except refusal.RefusedSubmission as refused:
         return {"hacks": refused.hacks}, []
     except Exception as problem:
         is_launch = isinstance(problem, (errors.KernelError, errors.KernelTimeout))
@@ -103,17 +103,17 @@ class Submission:
     def kernel(self, checked: bool = False) -> Any:
         """Returns a kernel in a new module, in which variables have their initial values."""
         from numbalite import config
-        from numbalite.judge.fresh import loaded_anew
+        from numbalite.judge.fresh import reload_solution
 
         if config.STOPPABLE not in self._kernels:
             self._kernels[config.STOPPABLE] = kernel_of(self.given)
-        kernel = loaded_anew(self._kernels[config.STOPPABLE])
+        kernel = reload_solution(self._kernels[config.STOPPABLE])
         if self.given["kind"] != "py":
-            self._inspect(kernel, checked)
+            self._check_image(kernel, checked)
         return kernel
 
-    def _inspect(self, kernel, checked):
-        """Compiles a kernel, and raises Refused if only its image shows a forbidden call."""
+    def _check_image(self, kernel, checked):
+        """Compiles a kernel, and raises RefusedSubmission if only its image shows a forbidden call."""
         from numbalite.judge import refusal
 
         if kernel.specialized:
@@ -124,10 +124,10 @@ class Submission:
             for image in overload.images.compiled.values():
                 hacks = image.kind == "sim" and refusal.reasons_of_image(image.data, checked)
                 if hacks:
-                    raise refusal.Refused(hacks)
+                    raise refusal.RefusedSubmission(hacks)
 
 
-def _opened(submission, given):
+def _open_submission(submission, given):
     """Compiles the submission."""
     from numbalite.compilers.slipwarnings import collect_slips
 
@@ -136,16 +136,16 @@ def _opened(submission, given):
     return {"slips": [f"{slip.file}:{slip.line}: {slip.text}" for slip in slips]}, []
 
 
-def _put(given):
+def _copy_to_device(given):
     """Returns (arguments, larger arrays) on the device, at addresses that differ from call to call."""
     from numbalite import cuda
 
     spacer = cuda.device_array(256 * (1 + os.urandom(1)[0]), np.uint8)
     arguments, wholes = [], [spacer]
     for value in given["arguments"]:
-        if isinstance(value, Guarded):
+        if isinstance(value, GuardedArray):
             wholes.append(cuda.to_device(value.whole))
-            value = value.view_in(wholes[-1])
+            value = value.view_of_array(wholes[-1])
         arguments.append(value)
     return arguments, wholes
 
@@ -155,10 +155,10 @@ def _launcher(submission, given):
     return submission.kernel(given.get("checks", False))[grid, block, 0, shared[0] if shared else 0]
 
 
-def _called(submission, given):
+def _call_submission(submission, given):
     from numbalite import cuda
 
-    arguments, wholes = _put(given)
+    arguments, wholes = _copy_to_device(given)
     checks = cuda.checks(limit=given["limit"]) if given["checks"] else contextlib.nullcontext()
     with checks, cuda.limit(given["limit"]):
         _launcher(submission, given)(*arguments)
@@ -170,9 +170,9 @@ def _gpu_times(submission, given):
     """Returns the times of a GPU in milliseconds, with a flushed cache and with a warm cache; or the
     profiler's prediction."""
     from numbalite import _core, cuda
-    from numbalite.judge.fresh import once
+    from numbalite.judge.fresh import time_one_call
 
-    arguments, wholes = _put(given)
+    arguments, wholes = _copy_to_device(given)
     launcher = _launcher(submission, given)
     if given["simulated"]:
         with cuda.limit(given["limit"]), cuda.profile(given["gpu"]) as p:
@@ -183,18 +183,18 @@ def _gpu_times(submission, given):
     originals = [whole.copy() for whole in wholes]
     flushed = cuda.device_array(max(1 << 20, _core.device_attribute(0, _L2_BYTES)) // 2, np.float32)
 
-    def times(is_cold):
+    def measure_times(is_cold):
         found = []
         for _ in range(_ROUNDS):
             for whole, original in zip(wholes, originals, strict=True):
                 whole.copy_to_device(original)
             if is_cold:
                 flushed.fill(0)
-            found.append(once(lambda: launcher(*arguments))[1])
+            found.append(time_one_call(lambda: launcher(*arguments))[1])
         return 1e3 * statistics.median(found)
 
     with cuda.limit(given["limit"]):
         launcher(*arguments)
         cuda.synchronize()
-        header = {"cold_ms": times(True), "warm_ms": times(False)}
+        header = {"cold_ms": measure_times(True), "warm_ms": measure_times(False)}
     return header, [whole.copy_to_host() for whole in wholes[1:]]

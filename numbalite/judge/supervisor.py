@@ -33,7 +33,7 @@ MARK = "NUMBALITE_GRADED"
 _SUBREAPER, _PARENT_DIED = 36, 1  # of prctl
 
 
-def processes() -> dict:
+def parent_processes() -> dict:
     """{process: its parent}, of all."""
     found = {}
     for name in os.listdir("/proc"):
@@ -49,7 +49,7 @@ def processes() -> dict:
 
 def descendants(root) -> set:
     """Returns the ids of the processes that a process has started, directly or indirectly."""
-    parents, found = processes(), {root}
+    parents, found = parent_processes(), {root}
     while True:
         more = {child for child, parent in parents.items() if parent in found} - found
         if not more:
@@ -57,10 +57,10 @@ def descendants(root) -> set:
         found |= more
 
 
-def marked(mark) -> set:
+def processes_with_mark(mark) -> set:
     """Returns the ids of the processes whose environment has MARK=mark."""
     found, wanted = set(), f"{MARK}={mark}".encode()
-    for process in processes():
+    for process in parent_processes():
         with contextlib.suppress(OSError):
             with open(f"/proc/{process}/environ", "rb") as file:
                 if wanted in file.read().split(b"\0"):
@@ -68,7 +68,7 @@ def marked(mark) -> set:
     return found
 
 
-def end(find, seconds=5.0):
+def kill_processes(find, seconds=5.0):
     """Kills the processes that ``find()`` returns until it returns no more, for at most this many seconds.
     All processes are stopped first, because a running process could start others meanwhile."""
     until = time.monotonic() + seconds
@@ -116,7 +116,7 @@ class _OutputTail:
 
 
 def size_of(folder) -> int:
-    """Returns the total size on disk of a folder's files in bytes; 0 if it has too many."""
+    """Returns the total size on disk of a folder's files in bytes, or 0 if it has too many."""
     total = count = 0
     for at, _, names in os.walk(folder):
         count += len(names)
@@ -128,7 +128,7 @@ def size_of(folder) -> int:
     return total
 
 
-def written(found) -> int:
+def written_bytes(found) -> int:
     """Returns the number of bytes that processes have written to disks; bytes of ended children count for
     their parents."""
     total = 0
@@ -145,17 +145,17 @@ class _DiskUsage:
 
     def __init__(self, limit, *folders):
         self.limit, self.folders, self.next = limit, folders, 0.0
-        self.before = self.measured()
+        self.before = self.measure_usage()
 
-    def measured(self):
+    def measure_usage(self):
         found = {os.getpid()} | descendants(os.getpid())
-        return written(found), *map(size_of, self.folders)
+        return written_bytes(found), *map(size_of, self.folders)
 
     def is_full(self):
         began = time.monotonic()
         if began < self.next:
             return False
-        more = [now - then for now, then in zip(self.measured(), self.before)]
+        more = [now - then for now, then in zip(self.measure_usage(), self.before)]
         now = time.monotonic()
         self.next = now + max(0.3, 20 * (now - began))
         return more[0] > self.limit or sum(more[1:]) > self.limit
@@ -188,7 +188,7 @@ def main():
         if status is None:
             time.sleep(0.002)
             is_full = disk.is_full()
-    end(lambda: descendants(os.getpid()))
+    kill_processes(lambda: descendants(os.getpid()))
     output.read()
     os.write(1, output.text)
     if is_full:

@@ -67,7 +67,7 @@ class Task:
         missing = [name for name in parameters if name not in annotations]
         if missing:
             raise TypeError(f"task {self.name}: parameter {missing[0]!r} has no type")
-        signature = ", ".join(_text(annotations[name]) for name in parameters)
+        signature = ", ".join(_annotation_text(annotations[name]) for name in parameters)
         self.signature = f"void({signature})"
         arguments = signatures.signature(self.signature).args
         self.parameters = tuple(
@@ -182,24 +182,24 @@ def task(
     return lambda function: Task(function, **chosen)
 
 
-def _text(annotation):
+def _annotation_text(annotation):
     return annotation.strip("'\"") if isinstance(annotation, str) else str(annotation)
 
 
-def names() -> list[str]:
+def task_names() -> list[str]:
     """Returns the tasks that are included in numbalite."""
     return sorted(f[:-3] for f in os.listdir(_TASKS) if f.endswith(".py") and f[0] != "_")
 
 
-def load(name: str, launch: str | None = None) -> Task:
+def load_task(name: str, launch: str | None = None) -> Task:
     """Returns the only task of a file, or a task that is included in numbalite, by its name. A task in another
     format may have ``launch``, an expression of the kernel's parameters."""
     path = (
         name if name.endswith(".py") or os.path.exists(name) else os.path.join(_TASKS, f"{name}.py")
     )
     if not os.path.exists(path):
-        raise ValueError(f"there is no task {name!r}: a file, or one of {', '.join(names())}")
-    foreign = formats.read(path, launch)
+        raise ValueError(f"there is no task {name!r}: a file, or one of {', '.join(task_names())}")
+    foreign = formats.read_task(path, launch)
     if foreign is not None:
         return Task(**foreign)
     if launch is not None:

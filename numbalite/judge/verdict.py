@@ -2,7 +2,7 @@
 the reason and the case.
 
 ``show`` displays a verdict: in a notebook as a box, otherwise as text. If the verdict is also the value of a
-cell's last expression, it would be displayed twice. So the first display of the object shows nothing.
+cell's last expression, a notebook would display the verdict twice: the first display after ``show`` is therefore omitted.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Verdict:
     def __str__(self):
         lines = [self.headline, *(_indented_lines(self.reason) if self.reason else [])]
         if self.case:
-            lines += ["", *_indented_lines(aligned(self.case), "    "), ""]
+            lines += ["", *_indented_lines(aligned_rows(self.case), "    "), ""]
         for warning in self.warnings:
             lines += _indented_lines(warning)
         for note in self.notes:
@@ -72,7 +72,7 @@ class Verdict:
             f'<div style="white-space: pre-wrap">{html.escape(self.reason)}</div>',
         ]
         if self.case:
-            parts.append(f"<pre>{html.escape(aligned(self.case))}</pre>")
+            parts.append(f"<pre>{html.escape(aligned_rows(self.case))}</pre>")
         parts += [f"<pre>{html.escape(warning)}</pre>" for warning in self.warnings]
         if self.notes:
             notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
@@ -99,7 +99,7 @@ class Verdict:
             self._shown = False
 
 
-def aligned(case: str | dict) -> str:
+def aligned_rows(case: str | dict) -> str:
     """Returns a case as text: rows "label = text", with the labels in a column."""
     if isinstance(case, str):
         return case

@@ -29,17 +29,17 @@ def attach(to=None) -> None:
     if found is None or found is _attached:
         return
     _attached = found
-    output.take_over()
-    notes.take_over()
+    output.redirect_output()
+    notes.install_warning_hook()
     found.events.register("post_run_cell", output.end_of_cell)
     progress.watch_cells(found)
     rich.register(found.display_formatter)
-    compilers.watcher = progress.watch
+    compilers.watcher = progress.show_compilation
 
 
 def hint() -> None:
     """Shows a note about the extension."""
-    notes.show(
+    notes.show_note(
         "%load_ext numbalite adds cells of CUDA C++ (%%cuda), %gpu_timeit and completion "
         "(NUMBALITE_NOTEBOOK_HINT=0 hides this note)"
     )

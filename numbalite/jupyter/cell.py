@@ -22,7 +22,7 @@ from numbalite.kernels.module import Module, device_code
 from numbalite.profiler.session import profile
 
 
-def _add(*names, **keywords):
+def _add_argument(*names, **keywords):
     """Returns the decorator that adds an argument to the magic. A "%" in the argument's help text need not be
     doubled."""
     return argument(*names, **keywords)
@@ -34,22 +34,26 @@ class CudaCell(Magics):
 
     @no_var_expand
     @magic_arguments()
-    @_add(
+    @_add_argument(
         "names", nargs="*", metavar="NAME",
         help="kernels and device functions to make; default: every kernel that is no template (and the "
         "device functions of a cell without kernels). Instances of templates: saxpy<float>, or under a "
         "name of their own saxpy_f=saxpy<float>",
     )  # fmt: skip
-    @_add("-p", "--prefix", default="", help="what the Python names begin with")
-    @_add(
+    @_add_argument("-p", "--prefix", default="", help="what the Python names begin with")
+    @_add_argument(
         "-m", "--module", metavar="NAME", help="a name for the whole module, which has get_global()"
     )
-    @_add("-d", "--device", action="store_true", help="make all device functions too")
-    @_add("-g", "--debug", action="store_true", help="check indices and asserts, do not optimise")
-    @_add("--boundscheck", action="store_true", help="check indices and asserts in optimised code")
-    @_add("--fastmath", action="store_true", help="fast, less accurate mathematics")
-    @_add("--lineinfo", action="store_true", help="line numbers for profilers")
-    @_add(
+    @_add_argument("-d", "--device", action="store_true", help="make all device functions too")
+    @_add_argument(
+        "-g", "--debug", action="store_true", help="check indices and asserts, do not optimise"
+    )
+    @_add_argument(
+        "--boundscheck", action="store_true", help="check indices and asserts in optimised code"
+    )
+    @_add_argument("--fastmath", action="store_true", help="fast, less accurate mathematics")
+    @_add_argument("--lineinfo", action="store_true", help="line numbers for profilers")
+    @_add_argument(
         "-I",
         "--include",
         action="append",
@@ -57,16 +61,20 @@ class CudaCell(Magics):
         metavar="DIR",
         help="look for headers in DIR",
     )
-    @_add("-D", "--define", action="append", default=[], metavar="X=1", help="define a macro")
-    @_add("--std", metavar="STD", help="the language: c++17 (default), c++20, ...")
-    @_add("--max-registers", type=int, metavar="N", help="registers that a thread may use")
-    @_add(
+    @_add_argument(
+        "-D", "--define", action="append", default=[], metavar="X=1", help="define a macro"
+    )
+    @_add_argument("--std", metavar="STD", help="the language: c++17 (default), c++20, ...")
+    @_add_argument("--max-registers", type=int, metavar="N", help="registers that a thread may use")
+    @_add_argument(
         "--profile", metavar="STATEMENT",
         help="then run a Python statement, in quotes, and show what its launches cost on a GPU (on the simulator): "
         "--profile 'scale[4, 128](x, 2.0, n)'",
     )  # fmt: skip
-    @_add("--gpu", metavar="GPU", help="the GPU for --profile: H100 (default), H200, T4, ...")
-    @_add("-o", "--option", action="append", default=[], metavar="OPT",
+    @_add_argument(
+        "--gpu", metavar="GPU", help="the GPU for --profile: H100 (default), H200, T4, ..."
+    )
+    @_add_argument("-o", "--option", action="append", default=[], metavar="OPT",
           help="an option for the compiler: -o=--use_fast_math")  # fmt: skip
     @cell_magic
     def cuda(self, line, cell):
@@ -107,7 +115,7 @@ class CudaCell(Magics):
 
     def _make_objects(self, text, wanted, given):
         """Returns {Python name: kernel, device function or module}."""
-        parsed = _options(given)
+        parsed = _kernel_options(given)
         text, parsed, left_out = device_code(text, parsed, [name for _, name in wanted])
         if left_out:
             print(f"left out, as host code: {', '.join(left_out)}", file=sys.stderr)
@@ -116,7 +124,7 @@ class CudaCell(Magics):
         plain = [k.name for k in kernels if not k.template and not k.conditional]
         if not wanted:
             wanted = [(None, name) for name in plain]
-        elif unknown := [e for _, e in wanted if not _is_there(e, text.value)]:
+        elif unknown := [e for _, e in wanted if not _is_in_source(e, text.value)]:
             known = (
                 ", ".join([k.name for k in kernels] + functions) or "nothing that could be named"
             )
@@ -131,7 +139,9 @@ class CudaCell(Magics):
         made = {}
         if kernels:
             before, refused = builder.scope_source(_definition("cell", text, scope))
-            before = linemap.consecutive_text(_defines(given.define) + before.value, before.label)
+            before = linemap.consecutive_text(
+                _define_directives(given.define) + before.value, before.label
+            )
             module = Module(
                 text, parsed, [e for _, e in instances], given.module or "the cell",
                 before=before if before.value else None, refused=refused,
@@ -176,7 +186,7 @@ def _origin_of_cell(shell, cell):
     return label, above.count("\n") + 1
 
 
-def _options(given):
+def _kernel_options(given):
     more = [f"-I{folder}" for folder in given.include]
     said = {
         "fastmath": given.fastmath, "lineinfo": given.lineinfo, "boundscheck": given.boundscheck,
@@ -192,7 +202,7 @@ def _options(given):
         raise UsageError(str(problem)) from None
 
 
-def _defines(definitions):
+def _define_directives(definitions):
     """Returns -D X=1 as text before the cell, because a compiler option would also affect the library's
     headers."""
     lines = []
@@ -210,8 +220,8 @@ def _parse_argument(text):
     return (name, expression) if equals else (None, name)
 
 
-def _is_there(expression, text):
-    word = re.escape(_base(expression))
+def _is_in_source(expression, text):
+    word = re.escape(_unqualified_name(expression))
     return "#include" in text or re.search(rf"\b{word}\b", text) is not None
 
 
@@ -223,12 +233,12 @@ def _device_functions(text, kernels):
 def _python_name(expression, instances):
     """Returns a kernel's Python name: the name without namespaces; instances of one template have different
     names, with their arguments."""
-    base = _base(expression)
-    rivals = [e for name, e in instances if name is None and _base(e) == base]
+    base = _unqualified_name(expression)
+    rivals = [e for name, e in instances if name is None and _unqualified_name(e) == base]
     return base if len(rivals) == 1 else re.sub(r"\W+", "_", expression).strip("_")
 
 
-def _base(expression):
+def _unqualified_name(expression):
     return scanner.last_name(expression)
 
 

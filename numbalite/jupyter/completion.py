@@ -44,23 +44,23 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 def add(shell) -> None:
     """Adds the matcher to the shell, if it is not added."""
     matchers = shell.Completer.custom_matchers
-    if matcher not in matchers:
-        matchers.append(matcher)
+    if completion_matcher not in matchers:
+        matchers.append(completion_matcher)
 
 
 def remove(shell) -> None:
     """Undoes `add`."""
     matchers = shell.Completer.custom_matchers
-    if matcher in matchers:
-        matchers.remove(matcher)
+    if completion_matcher in matchers:
+        matchers.remove(completion_matcher)
 
 
 @completer.context_matcher(identifier="numbalite", priority=1000)
-def matcher(context):
+def completion_matcher(context):
     """Returns the matcher that IPython calls."""
     lines = context.full_text.split("\n")[: context.cursor_line + 1]
     before = "\n".join([*lines[:-1], lines[-1][: context.cursor_position]])
-    found = complete(context.full_text, before, getattr(session.shell(), "user_ns", {}))
+    found = find_completions(context.full_text, before, getattr(session.shell(), "user_ns", {}))
     if found is None:
         return {"completions": []}
     fragment, words = found
@@ -71,10 +71,10 @@ def matcher(context):
     }
 
 
-def complete(text, before, scope):
+def find_completions(text, before, scope):
     """Returns (the word before the cursor, its completions), or None if the cursor is not in
     C++."""
-    inside = _cxx(text, before)
+    inside = _cxx_at_cursor(text, before)
     if inside is None:
         return None
     member = re.search(r"(\w+)\s*(?:\[[^][]*\])*\s*(?:\.|->)\s*(\w*)$", before)
@@ -93,8 +93,8 @@ def complete(text, before, scope):
     return fragment, sorted(word for word in words if word.startswith(fragment))
 
 
-def _cxx(text, before):
-    """Returns the C++ text that contains the cursor; None for Python."""
+def _cxx_at_cursor(text, before):
+    """Returns the C++ text that contains the cursor, or None for Python."""
     if re.match(r"\s*%%cuda\b", text):
         return text.partition("\n")[2] if "\n" in before else None
     opened = None  # the quotes of the string that contains the cursor, and the start of the string

@@ -16,7 +16,7 @@ from numbalite.errors import KernelWarning, NumbaliteWarning, SimulatorWarning
 from numbalite.jupyter import session
 
 
-def take_over() -> None:
+def install_warning_hook() -> None:
     """Installs the hook for warnings, if it is not installed."""
     if not hasattr(warnings.showwarning, "numbalite_before"):
         warnings.showwarning = _grey_text(warnings.showwarning)
@@ -29,7 +29,7 @@ def _grey_text(before):
             where = f"line {lineno}: "
             if issubclass(category, KernelWarning):
                 where = f"{os.path.basename(filename)}, {where}"
-            show(str(message) if category is SimulatorWarning else f"{where}{message!s}")
+            show_note(str(message) if category is SimulatorWarning else f"{where}{message!s}")
         else:
             before(message, category, filename, lineno, file, line)
 
@@ -37,7 +37,7 @@ def _grey_text(before):
     return showwarning
 
 
-def show(text: str) -> None:
+def show_note(text: str) -> None:
     """Shows a note in the output of the cell."""
     style = "opacity: 0.7; font-size: 90%; margin: 0.2em 0"
     head, *lines = map(html.escape, text.split("\n"))

@@ -2,7 +2,7 @@
 
 The driver (and the simulator) writes printf's text to file descriptor 1 of the process when the host waits
 for the device. In a notebook, Python's print does not use file descriptor 1. ipykernel reads this file in a
-thread, and shows its text at some later point. So numbalite replaces file descriptor 1 by a pipe. The pipe is
+thread, and shows its text at some later point. Therefore, numbalite replaces file descriptor 1 by a pipe. The pipe is
 emptied before each write to sys.stdout; at other times, a thread empties it. At the end of a cell, numbalite
 waits for the devices that have kernels with printf, so that their output is in the right cell.
 """
@@ -19,10 +19,10 @@ import threading
 from numbalite import _core
 from numbalite.kernels import images
 
-_pipe = None  # the Pipe to which file descriptor 1 is redirected, once it exists
+_pipe = None  # the OutputPipe to which file descriptor 1 is redirected, once it exists
 
 
-class Pipe:
+class OutputPipe:
     """Redirects file descriptor 1 through a pipe to a stream of ipykernel.
 
     Each access to the stream holds the stream's lock, which this object wraps: acquiring the lock first
@@ -91,7 +91,7 @@ class Pipe:
                 return
 
 
-def take_over() -> None:
+def redirect_output() -> None:
     """Redirects file descriptor 1 through a pipe to ipykernel's stream, whether ipykernel captures the file
     or not. Does nothing without ipykernel."""
     global _pipe
@@ -100,7 +100,7 @@ def take_over() -> None:
     if _pipe is not None or iostream is None or not isinstance(stream, iostream.OutStream):
         return
     if getattr(stream, "_original_stdstream_fd", 1) == 1 and hasattr(stream, "_buffer_lock"):
-        _pipe = Pipe(stream)
+        _pipe = OutputPipe(stream)
 
 
 def end_of_cell(result=None) -> None:

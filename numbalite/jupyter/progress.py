@@ -32,7 +32,7 @@ def describe_target(target) -> str:
 
 
 @contextlib.contextmanager
-def watch(source, target):
+def show_compilation(source, target):
     """A context manager for one compilation: shows the line after a second, in a notebook only."""
     if not session.in_notebook():
         yield
@@ -109,14 +109,14 @@ def _show_kernels(shell, done):
             begun = now - STEP if begun is None else begun
             seconds = found[3] or now - begun
             if seconds >= KERNEL_DELAY:
-                line = line or Line(shell, id(done))
-                line.show(describe(*found[:3], seconds))
+                line = line or OutputLine(shell, id(done))
+                line.show(progress_text(*found[:3], seconds))
     finally:
         if line is not None:
             line.hide()
 
 
-def describe(kernel: str, done: int, blocks: int, seconds: float) -> str:
+def progress_text(kernel: str, done: int, blocks: int, seconds: float) -> str:
     """Returns the progress line about a running kernel; without a name, about a GPU that is busy."""
     if not kernel:
         return f"the GPU is at work … {seconds:.0f} s"
@@ -127,7 +127,7 @@ def _update_line(shell, text, done):
     start = time.monotonic()
     if done.wait(DELAY):
         return
-    line = Line(shell, id(done))
+    line = OutputLine(shell, id(done))
     try:
         while True:
             line.show(f"{text} … {time.monotonic() - start:.0f} s")
@@ -137,7 +137,7 @@ def _update_line(shell, text, done):
         line.hide()
 
 
-class Line:
+class OutputLine:
     """One line of output that can be changed."""
 
     def __init__(self, shell, identity):
@@ -147,11 +147,11 @@ class Line:
 
     def show(self, text):
         styled = f'<span style="opacity: 0.65">{html.escape(text)}</span>'
-        self._send({"text/plain": text, "text/html": styled})
+        self._publish_line({"text/plain": text, "text/html": styled})
 
     def hide(self):
-        self._send({})
+        self._publish_line({})
 
-    def _send(self, data):
+    def _publish_line(self, data):
         self._publish(data, {}, transient=self._transient, update=self._is_there)
         self._is_there = True

@@ -29,7 +29,7 @@ def register(formatter) -> None:
 # --- pieces ------------------------------------------------------------------------------------------
 
 
-def _page(title, kind, *parts):
+def _page_html(title, kind, *parts):
     head = f"<div><b><code>{escape(title)}</code></b> &nbsp;{escape(kind)}</div>"
     return f"<div>{head}{''.join(part for part in parts if part)}</div>"
 
@@ -47,10 +47,10 @@ def _two_column_table(rows):
 def _one_row_table(facts):
     """Returns the HTML of a table with one row of short values. Values that are None are omitted."""
     known = [(name, str(value)) for name, value in facts if value is not None]
-    return _table([name for name, _ in known], [[value for _, value in known]])
+    return _table_html([name for name, _ in known], [[value for _, value in known]])
 
 
-def _table(heads, rows):
+def _table_html(heads, rows):
     """Returns the HTML of a table. Cells of the first column may wrap; all other cells stay on one
     line."""
     first, *others = heads
@@ -68,7 +68,7 @@ def _note_html(text):
     return _NOTE.format(escape(text)) if text else ""
 
 
-def _bytes(number) -> str:
+def _bytes_text(number) -> str:
     for unit in ("B", "KiB", "MiB", "GiB"):
         if number < 1024 or unit == "GiB":
             break
@@ -76,7 +76,7 @@ def _bytes(number) -> str:
     return f"{number:.4g} {unit}"
 
 
-def _simulated() -> str:
+def _simulator_note() -> str:
     if _core.is_open() and _core.driver_kind() == "sim":
         return "on the simulator: registers and occupancy are nominal"
     return ""
@@ -105,9 +105,9 @@ def _resource_row(overload, name):
 def _resource_columns(overload):
     return (
         overload.regs_per_thread,
-        _bytes(overload.shared_mem_per_block),
-        _bytes(overload.local_mem_per_thread),
-        _bytes(overload.const_mem_size),
+        _bytes_text(overload.shared_mem_per_block),
+        _bytes_text(overload.local_mem_per_thread),
+        _bytes_text(overload.const_mem_size),
         overload.max_threads_per_block,
     )
 
@@ -127,7 +127,7 @@ def _blocks_and_occupancy(overload, block, shared):
 
 
 def _occupancies(overload):
-    """Returns the HTML of a table of the occupancy at usual block sizes; "" if the occupancy is not
+    """Returns the HTML of a table of the occupancy at usual block sizes, or "" if the occupancy is not
     available."""
     found = [(block, occupancy(overload, block)) for block in BLOCKS]
     found = [(block, known) for block, known in found if known is not None]
@@ -137,14 +137,16 @@ def _occupancies(overload):
         ("blocks at once in a multiprocessor", *(blocks for _, (blocks, _) in found)),
         ("of its threads in use", *(f"{part:.0%}" for _, (_, part) in found)),
     ]
-    return _table(["threads per block", *(block for block, _ in map(_labelled_item, found))], rows)
+    return _table_html(
+        ["threads per block", *(block for block, _ in map(_labelled_item, found))], rows
+    )
 
 
 def _labelled_item(item):
     return str(item[0]), item[1]
 
 
-def _types(dispatcher, overload):
+def _parameters_text(dispatcher, overload):
     """Returns the parameters as text, for example "x: float32[::1], n: int32"; for a C++ source, as written
     in the source: "float* x, int n"."""
     if dispatcher._source.is_typed:
@@ -169,22 +171,26 @@ def kernel(dispatcher) -> str:
     head = f"{dispatcher.__name__}({', '.join(dispatcher._parameter_names)})"
     source = _source(dispatcher.__doc__) if dispatcher.__doc__ else ""
     if not overloads:
-        return _page(
+        return _page_html(
             head,
             "CUDA kernel",
             _note_html("not compiled yet: the first call will tell its types"),
             source,
         )
-    table = _table(_HEADS, [_resource_row(o, _types(dispatcher, o)) for o in overloads])
+    table = _table_html(
+        _HEADS, [_resource_row(o, _parameters_text(dispatcher, o)) for o in overloads]
+    )
     one = _occupancies(overloads[0]) if len(overloads) == 1 else ""
-    return _page(head, "CUDA kernel", table, one, _note_html(_simulated()), source)
+    return _page_html(head, "CUDA kernel", table, one, _note_html(_simulator_note()), source)
 
 
 def overload(made) -> str:
     """One compiled kernel."""
     name = str(made.signature or made.expression)
-    table = _table(_HEADS, [_resource_row(made, name)])
-    return _page(made.name, "compiled kernel", table, _occupancies(made), _note_html(_simulated()))
+    table = _table_html(_HEADS, [_resource_row(made, name)])
+    return _page_html(
+        made.name, "compiled kernel", table, _occupancies(made), _note_html(_simulator_note())
+    )
 
 
 def launcher(made) -> str:
@@ -192,24 +198,28 @@ def launcher(made) -> str:
     dispatcher = made.dispatcher
     threads, grid = block_threads(made.blockdim), block_threads(made.griddim)
     facts = [
-        ("blocks", _dims(made.griddim)),
-        ("threads of a block", _dims(made.blockdim)),
+        ("blocks", _dimensions_text(made.griddim)),
+        ("threads of a block", _dimensions_text(made.blockdim)),
         ("threads in all", f"{threads * grid:,}"),
-        ("dynamic shared memory", _bytes(made.sharedmem) if made.sharedmem else None),
+        ("dynamic shared memory", _bytes_text(made.sharedmem) if made.sharedmem else None),
     ]
     found = [(o, occupancy(o, threads, made.sharedmem)) for o in dispatcher._overloads.values()]
-    rows = [(_types(dispatcher, one), known[0], f"{known[1]:.0%}") for one, known in found if known]
+    rows = [
+        (_parameters_text(dispatcher, one), known[0], f"{known[1]:.0%}")
+        for one, known in found
+        if known
+    ]
     heads = ("parameters", "blocks at once in a multiprocessor", "of its threads in use")
-    name = f"{dispatcher.__name__}[{_dims(made.griddim)}, {_dims(made.blockdim)}]"
+    name = f"{dispatcher.__name__}[{_dimensions_text(made.griddim)}, {_dimensions_text(made.blockdim)}]"
     parts = (
-        [_one_row_table(facts), _table(heads, rows), _note_html(_simulated())]
+        [_one_row_table(facts), _table_html(heads, rows), _note_html(_simulator_note())]
         if rows
         else [_one_row_table(facts)]
     )
-    return _page(name, "kernel with its grid", *parts)
+    return _page_html(name, "kernel with its grid", *parts)
 
 
-def _dims(sizes):
+def _dimensions_text(sizes):
     sizes = tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,)
     while len(sizes) > 1 and sizes[-1] == 1:
         sizes = sizes[:-1]
@@ -223,7 +233,9 @@ def module(made) -> str:
         arguments = ", ".join(p or f"arg{i}" for i, p in enumerate(scanned.parameters))
         rows.append((f"{name}{'<...>' if scanned.template else ''}({arguments})", "kernel"))
     rows += [(name, f"__{v.space.strip('_')}__ variable") for name, v in made._variables.items()]
-    return _page(made._label, "CUDA module", _table(("name", "what"), rows) if rows else "")
+    return _page_html(
+        made._label, "CUDA module", _table_html(("name", "what"), rows) if rows else ""
+    )
 
 
 def ufunc(made) -> str:
@@ -237,15 +249,15 @@ def ufunc(made) -> str:
         _one_row_table([("signature", made.signature), ("types", ", ".join(made.types) or "any")])
     ]
     if rows:
-        parts += [_table(_HEADS, rows), _note_html(_simulated())]
+        parts += [_table_html(_HEADS, rows), _note_html(_simulator_note())]
     source = made._function.definition.text.value
-    return _page(made.__name__, kind, *parts, _source(source) if source else "")
+    return _page_html(made.__name__, kind, *parts, _source(source) if source else "")
 
 
 def device_function(made) -> str:
     """Displays a device function."""
     text = repr(made)[1:-1].removeprefix("device function ")
-    return _page(text, "device function", _source(made.__doc__ or ""))
+    return _page_html(text, "device function", _source(made.__doc__ or ""))
 
 
 # --- memory, devices, streams -------------------------------------------------------------------------
@@ -258,14 +270,14 @@ def array(d) -> str:
         ("shape", " × ".join(map(str, d.shape)) or "()"),
         ("dtype", d.dtype),
         ("elements", f"{d.size:,}"),
-        ("bytes", _bytes(d.nbytes)),
+        ("bytes", _bytes_text(d.nbytes)),
         ("order", "C" if c else "Fortran" if f else f"strides {d.strides}"),
         ("device", _query_device(lambda: f"{d.device}: {devices.gpus[d.device].name}") or d.device),
         ("address", _query_device(lambda: f"{d.address:#x}")),
         ("access", "read-only" if d.readonly else None),
     ]
     values = f'<pre style="text-align: left">{escape(printing.displayed_text(d))}</pre>'
-    return _page(type(d).__name__, "array in device memory", _one_row_table(facts), values)
+    return _page_html(type(d).__name__, "array in device memory", _one_row_table(facts), values)
 
 
 def _query_device(question):
@@ -281,15 +293,15 @@ def device(found) -> str:
     major, minor = found.compute_capability
     rows = [
         ("compute capability", f"{major}.{minor}"),
-        ("memory", _bytes(found.total_memory)),
+        ("memory", _bytes_text(found.total_memory)),
         ("multiprocessors", found.MULTIPROCESSOR_COUNT),
         ("threads of a multiprocessor", found.MAX_THREADS_PER_MULTIPROCESSOR),
         ("threads of a block", f"at most {found.MAX_THREADS_PER_BLOCK}"),
-        ("shared memory of a block", _bytes(found.MAX_SHARED_MEMORY_PER_BLOCK)),
+        ("shared memory of a block", _bytes_text(found.MAX_SHARED_MEMORY_PER_BLOCK)),
         ("registers of a block", f"{found.MAX_REGISTERS_PER_BLOCK:,}"),
         ("threads of a warp", found.WARP_SIZE),
     ]
-    return _page(found.name, f"CUDA device {found.id}", _two_column_table(rows))
+    return _page_html(found.name, f"CUDA device {found.id}", _two_column_table(rows))
 
 
 def stream(made) -> str:
@@ -302,7 +314,7 @@ def stream(made) -> str:
         ("non-blocking", ("no", "yes")[made.non_blocking] if is_own else None),
         ("state", _stream_state(made)),
     ]
-    return _page("Stream", "CUDA stream", _one_row_table(facts))
+    return _page_html("Stream", "CUDA stream", _one_row_table(facts))
 
 
 def _stream_state(made):
@@ -318,7 +330,7 @@ def event(made) -> str:
         ("handle", f"{made.handle:#x}"),
         ("happened", "yes" if _answer_or_false(made.query) else "no"),
     ]
-    return _page("Event", "CUDA event", _one_row_table(facts))
+    return _page_html("Event", "CUDA event", _one_row_table(facts))
 
 
 def _answer_or_false(question):
@@ -331,8 +343,10 @@ def _answer_or_false(question):
 def graph(made) -> str:
     """Displays a graph: its launches."""
     if made.is_capturing:
-        return _page("Graph", "CUDA graph", _note_html("being captured"))
-    return _page("Graph", "CUDA graph", _one_row_table([("kernel launches", len(made.launches))]))
+        return _page_html("Graph", "CUDA graph", _note_html("being captured"))
+    return _page_html(
+        "Graph", "CUDA graph", _one_row_table([("kernel launches", len(made.launches))])
+    )
 
 
 def pool(made) -> str:
@@ -340,8 +354,8 @@ def pool(made) -> str:
     facts = []
     for name in ("used", "cached", "peak", "locked", "limit"):
         value = getattr(made, name, None)
-        facts.append((name, None if value is None else _bytes(value)))
+        facts.append((name, None if value is None else _bytes_text(value)))
     number = getattr(made, "device", None)
     title = "memory pool" if number is not None else "host memory pool"
     kind = f"of device {number}" if number is not None else "for results and pinned arrays"
-    return _page(title, kind, _one_row_table(facts))
+    return _page_html(title, kind, _one_row_table(facts))

@@ -64,15 +64,15 @@ class GpuTiming:
         each = f"{self.loops} loop{'s' * (self.loops != 1)}"
         kernels = f"{self.launches} launch{'es' * (self.launches != 1)} per loop"
         text = (
-            f"{duration(self.median)} per loop (median; {duration(self.best)} to "
-            f"{duration(self.worst)} in {runs} of {each}, {kernels})"
+            f"{duration_text(self.median)} per loop (median; {duration_text(self.best)} to "
+            f"{duration_text(self.worst)} in {runs} of {each}, {kernels})"
         )
         if self.bytes is not None:
-            text += f", {rate(self.bandwidth)}"
+            text += f", {rate_text(self.bandwidth)}"
         if self.simulated:
             text += "\nsimulated: this is the time of a CPU, and says nothing about a GPU"
         elif self.is_host_bound:
-            text += f"\nthe GPU waits for the host, which needs {duration(self.host)} per loop"
+            text += f"\nthe GPU waits for the host, which needs {duration_text(self.host)} per loop"
         elif self.stoppable and self.launches:
             text += _STOPPABLE
         return text
@@ -80,13 +80,13 @@ class GpuTiming:
     __repr__ = __str__
 
 
-def duration(seconds) -> str:
+def duration_text(seconds) -> str:
     """ "12.3 µs" """
     unit, name = next((u for u in _UNITS if seconds >= u[0]), _UNITS[-1])
     return f"{seconds / unit:.3g} {name}" if seconds < 1000 * unit else f"{seconds:.0f} s"
 
 
-def rate(per_second) -> str:
+def rate_text(per_second) -> str:
     """ "3.21 TB/s" """
     for unit, name in ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1.0, "B/s")):
         if per_second >= unit:
@@ -122,16 +122,16 @@ class GpuTimeit(Magics):
             setup = statement or "pass"
         if not cell.strip():
             raise UsageError("%gpu_timeit: write a statement to time")
-        loops = self._number(given, "n", 0)
-        repeat = self._number(given, "r", 7)
+        loops = self._number_option(given, "n", 0)
+        repeat = self._number_option(given, "r", 7)
         size = self._evaluate_option(given, "b")
-        run = self._compile(setup, cell)
-        result = measure(run, loops, repeat, size, self._evaluate_option(given, "s"))
+        run = self._compile_loop(setup, cell)
+        result = measure_loops(run, loops, repeat, size, self._evaluate_option(given, "s"))
         if "q" not in given:
             print(result)
         return result if "o" in given else None
 
-    def _number(self, given, letter, default):
+    def _number_option(self, given, letter, default):
         text = getattr(given, letter, None)
         if text is None:
             return default
@@ -145,7 +145,7 @@ class GpuTimeit(Magics):
         text = getattr(given, letter, None)
         return None if text is None else self.shell.ev(text.strip("\"'"))
 
-    def _compile(self, setup, statement):
+    def _compile_loop(self, setup, statement):
         """Returns a function run(loops, begin, end), which executes the setup, begin(), the statement ``loops`` times,
         and end()."""
         parts = []
@@ -174,7 +174,7 @@ _FRAME = """def _run(_loops, _begin, _end):
 """
 
 
-def measure(run, loops=0, repeat=7, size=None, stream=None) -> GpuTiming:
+def measure_loops(run, loops=0, repeat=7, size=None, stream=None) -> GpuTiming:
     """Times run(loops, begin, end). If ``loops`` is 0, a measurement determines the number of loops."""
     from numbalite import _core, cuda
 

@@ -30,7 +30,7 @@ def compile_error(problem) -> list:
     """Returns the lines of text that IPython shows for a CompileError, or for a KernelWarning that a filter
     turned into an error."""
     shell = session.shell()
-    if _is_verbose(shell):
+    if _has_verbose_mode(shell):
         return _default_traceback(shell, problem, problem.__traceback__)
     colored = str(getattr(shell, "colors", "")).lower() not in ("nocolor", "")
     paint = _color_text if colored else lambda text, color: text
@@ -46,10 +46,12 @@ def kernel_error(problem) -> list:
     frame."""
     shell = session.shell()
     trace = problem.__traceback__
-    return _default_traceback(shell, problem, trace if _is_verbose(shell) else users_frames(trace))
+    return _default_traceback(
+        shell, problem, trace if _has_verbose_mode(shell) else users_frames(trace)
+    )
 
 
-def _is_verbose(shell):
+def _has_verbose_mode(shell):
     return getattr(getattr(shell, "InteractiveTB", None), "mode", "") == "Verbose"
 
 

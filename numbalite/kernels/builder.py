@@ -1,6 +1,6 @@
 """Generates the complete C++ source of kernels, of ufunc loops (ufuncs/*loops.py) and of CPU functions (cpu/entries.py).
 
-A Builder collects the user's text, the device functions that it calls, the captured Python names and the includes.
+A SourceBuilder collects the user's text, the device functions that it calls, the captured Python names and the includes.
 
 A kernel written as a body becomes
 
@@ -34,14 +34,14 @@ from numbalite.cxx.definition import INCLUDES, Definition, linked_code
 from numbalite.cxx.freenames import free_names
 from numbalite.cxx.linemap import Text, consecutive_text, quote_label
 from numbalite.cxx.scanner import directive_word, tokenize
-from numbalite.cxx.slip import Lines, Slip
+from numbalite.cxx.slip import LineRange, Slip
 from numbalite.kernels import macros
 from numbalite.types.keywords import KEYWORDS
 
 
 def has_statement(text: str) -> bool:
-    """Returns whether the text contains a statement; False for an expression such as ``a + b``, which needs a
-    ``return``."""
+    """Returns whether the text contains a statement. An expression such as ``a + b``, which needs a ``return``,
+    contains none."""
     return any(t.text in (";", "{", "return") or t.kind == "directive" for t in tokenize(text))
 
 
@@ -72,13 +72,13 @@ class _CapturedText(str):
     has_includes: bool  # does the definition include headers?
 
 
-class Builder:
+class SourceBuilder:
     """Collects the parts of one source; `source` and `join_source` concatenate them."""
 
     def __init__(self, name: str, title: str = ""):
         self.file = f"{ascii_name(name)}.cu"
         self.title = title
-        self.pieces: list[str | None] = []  # None: #line back to this file
+        self.pieces: list[str | None] = []  # None stands for a #line back to the generated file
         self.ahead: list[
             str
         ] = []  # library text before the user's headers, because their macros may redefine any name
@@ -93,7 +93,7 @@ class Builder:
         self.linked: dict[Text, None] = {}  # Texts of link= -> None; each Text is added once
         self.given = False  # options such as -DN=5
         self.unfinished: list = []
-        self.users: dict[Lines, None] = {}
+        self.users: dict[LineRange, None] = {}
         self.slips: list[Slip] = []  # of Python bodies
         self.refused: dict = {}
         self.array_bytes = 0
@@ -137,10 +137,10 @@ class Builder:
     def write_user(self, text: Text, closing: str = ""):
         """Writes the user's lines, then a #line directive back to the generated file.
 
-        ``closing`` is the text that ends the function. It has the line number of the user's last line, so
-        that a debugger that steps past the last statement stays in the user's file.
+        ``closing`` is the text that ends the function. ``closing`` has the line number of the user's last line,
+        so that a debugger that steps past the last statement stays in the user's file.
         """
-        self.pieces.append(_UserText(f"{text.numbered()}\n"))
+        self.pieces.append(_UserText(f"{text.with_line_directives()}\n"))
         if closing:
             self.pieces.append(f'#line {text.lines[-1]} "{quote_label(text.label)}"\n{closing}\n')
         self.pieces.append(None)
@@ -158,7 +158,7 @@ class Builder:
             pieces.append(None)
         behind = ["using namespace numbalite;\n\n", *self.records.values()]
         for text in self.linked_texts():
-            behind += [_UserText(f"{text.numbered()}\n"), None]
+            behind += [_UserText(f"{text.with_line_directives()}\n"), None]
         out, line = [], 1
         for piece in pieces + self.avoid_macros(behind + self.pieces, fields or {}):
             if piece is None:
@@ -488,14 +488,14 @@ class Builder:
 
 def kernel_source(
     definition: Definition, signature, launch_bounds=(), prepended=(), macros=False
-) -> tuple[Builder, str]:
+) -> tuple[SourceBuilder, str]:
     """Builds the source of a kernel from its body, for one signature.
 
-    ``prepended`` are Texts of complete declarations to compile first; ``macros``: True if the compiler
-    options define macros. Returns (Builder, name expression of the kernel).
+    ``prepended`` are Texts of complete declarations to compile first. ``macros`` is True if the compiler
+    options define macros. Returns (SourceBuilder, name expression of the kernel).
     """
     name = ascii_name(definition.name)
-    builder = Builder(definition.name, f"{definition.name}: {signature}")
+    builder = SourceBuilder(definition.name, f"{definition.name}: {signature}")
     builder.takes_pointers = True
     builder.given = macros
     builder.add_types(*signature.args)
@@ -504,7 +504,7 @@ def kernel_source(
     taken = builder.open_namespace(namespace, definition)
     args, lead = _kernel_parameters(builder, definition.parameters, signature.args)
     bounds = f"__launch_bounds__({', '.join(map(str, launch_bounds))}) " if launch_bounds else ""
-    before, behind = templates.fill_around(
+    before, behind = templates.template_halves(
         "kernel", kernel=f"nl_{name}", bounds=bounds, parameters=args, lead=lead
     )
     builder.write(before)
@@ -539,7 +539,7 @@ def _kernel_parameters(builder, names, args):
 def device_source(function, exported: str = "", signature=None) -> str:
     """Returns the C++ source of a device function; with ``exported``, also an extern "C" function of this name that
     calls it."""
-    builder = Builder(function.name, repr(function))
+    builder = SourceBuilder(function.name, repr(function))
     namespace = builder.add_function(function)
     if exported:
         builder.add_types(*signature.args)
@@ -559,7 +559,7 @@ def unit_source(text: Text, prepended=()) -> str:
     texts = *prepended, text
     used = set().union(*(identifiers(piece.value) for piece in texts))
     head = _library_includes(used, _included_names(texts)) + "using namespace numbalite;\n"
-    return head + "".join(piece.numbered() + "\n" for piece in (*prepended, text))
+    return head + "".join(piece.with_line_directives() + "\n" for piece in (*prepended, text))
 
 
 DECLARATION = "<declaration>"
@@ -599,7 +599,7 @@ def scope_source(definition: Definition) -> tuple[Text, dict]:
     Returns (Text to compile before the unit, names that cannot be captured -> reason). The Text is empty if
     the unit captures no Python names.
     """
-    builder = Builder(definition.name)
+    builder = SourceBuilder(definition.name)
     taken = builder.open_namespace(_SCOPE, definition)
     builder.write(f"}} // namespace {_SCOPE}\nusing namespace {_SCOPE};\n")
     for name in sorted(builder.macros):
@@ -607,7 +607,7 @@ def scope_source(definition: Definition) -> tuple[Text, dict]:
     kinds = taken.constants, taken.macros, taken.arrays, taken.functions, taken.types
     included = [line for _, line, label in builder.includes if label != definition.text.label]
     pieces = [*dict.fromkeys(included), *builder.records.values()]
-    pieces += [text.numbered() for text in builder.linked_texts()]
+    pieces += [text.with_line_directives() for text in builder.linked_texts()]
     pieces += filter(None, builder.pieces)
     value = "\n".join(pieces) if any(kinds) else ""
     return consecutive_text(value, "<names of the Python scope>"), builder.refused
@@ -621,9 +621,9 @@ def plain_name(name: str) -> str:
     return name.partition("<")[0].rpartition("::")[2].strip()
 
 
-def line_range(text: Text, is_python: bool = False) -> Lines:
+def line_range(text: Text, is_python: bool = False) -> LineRange:
     """Returns the line range of a Text; warnings at these lines belong to the Text."""
-    return Lines(text.label, min(text.lines), max(text.lines), is_python)
+    return LineRange(text.label, min(text.lines), max(text.lines), is_python)
 
 
 def is_package_file(label: str) -> bool:

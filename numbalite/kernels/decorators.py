@@ -15,7 +15,7 @@ from numbalite.errors import SignatureError
 from numbalite.kernels import options, pyfunc
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.dispatcher import Dispatcher, body_kernel
-from numbalite.kernels.exported import check_count
+from numbalite.kernels.exported import check_parameter_count
 from numbalite.types import signatures
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def jit(
     device: Literal[False] = False,
     *,
     name: str | None = None,
-    **options: Unpack[options.Given],
+    **options: Unpack[options.KernelOptions],
 ) -> KernelOrDecorator: ...
 @overload
 def jit(
@@ -93,7 +93,7 @@ def jit(
     device: Literal[True],
     *,
     name: str | None = None,
-    **options: Unpack[options.Given],
+    **options: Unpack[options.KernelOptions],
 ) -> DeviceFunctionOrDecorator: ...
 @overload
 def jit(
@@ -102,7 +102,7 @@ def jit(
     *,
     source: SourceLike,
     name: str | None = None,
-    **options: Unpack[options.Given],
+    **options: Unpack[options.KernelOptions],
 ) -> Dispatcher: ...
 @overload
 def jit(
@@ -111,52 +111,58 @@ def jit(
     device: Literal[True],
     source: SourceLike,
     name: str | None = None,
-    **options: Unpack[options.Given],
+    **options: Unpack[options.KernelOptions],
 ) -> DeviceFunction[..., Any]: ...
 @overload
 def jit(
     func_or_sig: SignatureLike | None = None,
     device: Literal[False] = False,
-    **options: Unpack[options.Given],
+    **options: Unpack[options.KernelOptions],
 ) -> KernelDecorator: ...
 @overload
 def jit(  # type: ignore[overload-overlap]
     func_or_sig: SignatureLike | None,
     device: Literal[True],
-    **options: Unpack[options.Given],
+    **options: Unpack[options.KernelOptions],
 ) -> DeviceDecorator: ...
 @overload
 def jit(  # type: ignore[overload-overlap]
     func_or_sig: SignatureLike | None = None,
     *,
     device: Literal[True],
-    **options: Unpack[options.Given],
+    **options: Unpack[options.KernelOptions],
 ) -> DeviceDecorator: ...
 @overload
 def jit(
     func_or_sig: Callable[Parameters, Any],
     device: Literal[False] = False,
-    **options: Unpack[options.Given],
+    **options: Unpack[options.KernelOptions],
 ) -> Dispatcher[Parameters]: ...
 @overload
 def jit(
     func_or_sig: Callable[Parameters, None],
     device: Literal[True],
-    **options: Unpack[options.Given],
+    **options: Unpack[options.KernelOptions],
 ) -> DeviceFunction[Parameters, Any]: ...
 @overload
 def jit(
     func_or_sig: Callable[Parameters, Result],
     device: Literal[True],
-    **options: Unpack[options.Given],
+    **options: Unpack[options.KernelOptions],
 ) -> DeviceFunction[Parameters, Result]: ...
 @overload
 def jit(
-    func_or_sig: SignatureLike | None = None, *, device: bool, **options: Unpack[options.Given]
+    func_or_sig: SignatureLike | None = None,
+    *,
+    device: bool,
+    **options: Unpack[options.KernelOptions],
 ) -> Callable[[Callable[..., Any]], Any]: ...
 @overload
 def jit(
-    func_or_sig: Callable[Parameters, Any], *, device: bool, **options: Unpack[options.Given]
+    func_or_sig: Callable[Parameters, Any],
+    *,
+    device: bool,
+    **options: Unpack[options.KernelOptions],
 ) -> Any: ...
 def jit(
     func_or_sig: Any = None,
@@ -371,7 +377,7 @@ def _kernel_from_function(function, given, parsed):
     found = [] if given is None else signatures.signatures(given, definition.scope.get)
     if parsed.device:
         for signature in found:
-            check_count(signature, definition)
+            check_parameter_count(signature, definition)
         return DeviceFunction(definition, found, parsed, function)
     return body_kernel(definition, parsed, found, function)
 

@@ -62,7 +62,7 @@ class DeviceFunction(Generic[Parameters, Result]):
             f"<device function {self.__name__}({listed})>"
         )  # fmt: skip
 
-    _repr_html_ = frontend.picture("device_function")
+    _repr_html_ = frontend.html_method("device_function")
 
     def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         raise TypeError(

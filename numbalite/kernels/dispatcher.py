@@ -76,7 +76,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         self.__qualname__ = source.qualname
         self.__module__ = source.module_name
         self.__doc__ = source.doc if source.options.doc is None else source.options.doc
-        self._extensions = Extensions(self, source.options.extensions)
+        self._extensions = KernelExtensions(self, source.options.extensions)
         super().__init__(
             source.name,
             tuple(source.parameter_names),
@@ -252,7 +252,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         if wanted not in self._specialized:
             signature = Signature(types.void, wanted)
             made = type(self)(self._source, [signature], self._py_func)
-            made._extensions = Extensions(made, self._extensions)
+            made._extensions = KernelExtensions(made, self._extensions)
             self._specialized[wanted] = made.compile_given()
         return self._specialized[wanted]
 
@@ -397,21 +397,21 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
             return f"<CUDA kernel {self.__name__}: {', '.join(map(str, self._given))}>"
         return f"<CUDA kernel {self.__name__}({', '.join(self._source.parameter_names)})>"
 
-    _repr_html_ = frontend.picture("kernel")
+    _repr_html_ = frontend.html_method("kernel")
 
     def __reduce__(self) -> tuple:
         extensions = list(self._extensions)
         return _unpickle, (type(self), self._source, self._given), {"extensions": extensions}
 
     def __setstate__(self, state: dict) -> None:
-        self._extensions = Extensions(self, state["extensions"])
+        self._extensions = KernelExtensions(self, state["extensions"])
 
 
 def _unpickle(kind, source, given):
     return kind(source, given)
 
 
-class Extensions(list):
+class KernelExtensions(list):
     """The list of a kernel's extensions. Appending the first extension converts the kernel to an
     ExtendedDispatcher."""
 
@@ -419,7 +419,7 @@ class Extensions(list):
         super().__init__(extensions)
         self._kernel = kernel
 
-    def _after_adding(self, extensions):
+    def _with_extensions(self, extensions):
         extensions = list(extensions)
         for extension in extensions:
             options.check_extension(extension)
@@ -428,19 +428,19 @@ class Extensions(list):
         return extensions
 
     def append(self, extension: Any) -> None:
-        super().extend(self._after_adding([extension]))
+        super().extend(self._with_extensions([extension]))
 
     def extend(self, extensions: Iterable) -> None:
-        super().extend(self._after_adding(extensions))
+        super().extend(self._with_extensions(extensions))
 
     def insert(self, index: SupportsIndex, extension: Any) -> None:
-        super().insert(index, *self._after_adding([extension]))
+        super().insert(index, *self._with_extensions([extension]))
 
-    def __iadd__(self, extensions: Iterable) -> Extensions:  # type: ignore[misc]
-        return super().__iadd__(self._after_adding(extensions))
+    def __iadd__(self, extensions: Iterable) -> KernelExtensions:  # type: ignore[misc]
+        return super().__iadd__(self._with_extensions(extensions))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        found = self._after_adding(value if isinstance(index, slice) else [value])
+        found = self._with_extensions(value if isinstance(index, slice) else [value])
         super().__setitem__(index, found if isinstance(index, slice) else found[0])
 
     def __reduce__(self) -> tuple:
@@ -459,7 +459,7 @@ class ExtendedDispatcher(Dispatcher):
             prepared: list = []
             afterwards: list = []
             for value in args:
-                t = _typeof(value)
+                t = _typeof_or_none(value)
                 for extension in reversed(self._extensions):
                     t, value = extension.prepare_args(t, value, stream=stream, retr=afterwards)
                 prepared.append(value)
@@ -470,7 +470,7 @@ class ExtendedDispatcher(Dispatcher):
         return launch
 
 
-def _typeof(value):
+def _typeof_or_none(value):
     try:
         return types.typeof(value)
     except TypeError:
@@ -505,11 +505,11 @@ class ForAll:
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         if self.ntasks == 0:
             return
-        threads = self.thread_per_block or self._threads(args, kwargs)
+        threads = self.thread_per_block or self._thread_count(args, kwargs)
         blocks = -(-self.ntasks // threads)
         self.dispatcher[blocks, threads, self.stream, self.sharedmem](*args, **kwargs)
 
-    def _threads(self, args, kwargs):
+    def _thread_count(self, args, kwargs):
         source = self.dispatcher._source
         names = source.parameter_names[len(args) :]
         values = {**dict(zip(reversed(names), reversed(source.defaults))), **kwargs}

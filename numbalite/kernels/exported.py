@@ -24,7 +24,7 @@ def exported_source(
     """Returns (Source, return type, function that explains compile errors). ``exported`` is the function's C
     name."""
     if not function.definition.is_unit:
-        check_count(signature, function.definition)
+        check_parameter_count(signature, function.definition)
     if options.linked:
         raise NotImplementedError(
             "cuda.compile does not support link=, which is for launched kernels"
@@ -51,7 +51,7 @@ def _generate_source(function, signature, exported, options):
     translated again."""
     definition = function.definition
     types_of_call = *signature.args, signature.return_type
-    contents = definition.device_contents(function, [types_of_call], options, exported)
+    contents = definition.device_function_contents(function, [types_of_call], options, exported)
     key, made = translations.find_translation(contents)
     if made is None:
         typed, signature = function.typed(signature)
@@ -70,7 +70,7 @@ def exported_ptx(function: DeviceFunction, sig: Any) -> str:
     return inspection.ptx_text(Images(made, explain))
 
 
-def check_count(signature: Signature, definition: Definition) -> None:
+def check_parameter_count(signature: Signature, definition: Definition) -> None:
     """Raises an error unless the signature has one type for each parameter."""
     if len(signature.args) != len(definition.parameters):
         raise SignatureError(

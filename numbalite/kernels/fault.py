@@ -27,7 +27,7 @@ class RaisedException(NamedTuple):
     args: tuple
 
 
-def _field_text(field):
+def _decode_field(field):
     return field.partition(b"\0")[0].decode("utf-8", "replace")
 
 
@@ -42,7 +42,7 @@ def decode_record(record: bytes) -> dict:
     kind, line, *numbers, name, text, file = struct.unpack_from(FORMAT, record)
     fault = {
         "kind": KINDS.get(kind, "unknown"),
-        "file": _field_text(file),
+        "file": _decode_field(file),
         "line": line,
         "block": tuple(numbers[0:3]),
         "thread": tuple(numbers[3:6]),
@@ -59,7 +59,7 @@ def decode_record(record: bytes) -> dict:
             extent=extent,
         )
     elif kind in (2, 3, 4):
-        fault.update(condition=_field_text(text), function=_field_text(name))
+        fault.update(condition=_decode_field(text), function=_decode_field(name))
     return fault
 
 
@@ -96,11 +96,11 @@ def fault_message(fault: dict, kernel: str = "") -> str:
 def fault_exception(
     fault: dict, exceptions: dict[str, RaisedException], where: str
 ) -> BaseException | None:
-    """Returns the Python exception for the fault, with numba's text; None if the fault is not an exception.
+    """Returns the Python exception for the fault, with numba's text, or None if the fault is not an exception.
     ``exceptions`` maps a text or condition to the exception that it identifies."""
     if fault["kind"] not in ("raise", "assert"):
         return None
-    texts = {_field_text(text.encode()[:_TEXT]): raised for text, raised in exceptions.items()}
+    texts = {_decode_field(text.encode()[:_TEXT]): raised for text, raised in exceptions.items()}
     raised = texts.get(fault["condition"])
     if raised is None:
         return None

@@ -100,16 +100,16 @@ class Images:
         """Returns the module loaded on a device, which must be current."""
         with self.lock:
             module = self.loaded.get(device)
-            if module is None or not _is_alive(module):
-                module = self._load(target_of(device))
-                self._fill(module, device)
+            if module is None or not _is_module_alive(module):
+                module = self._load_image(target_of(device))
+                self._store_array_views(module, device)
                 self.loaded[device] = module
                 _warn_workers(device)
                 if "printf" in self.source.text:
                     printing.add(device)
             return module
 
-    def _load(self, target):
+    def _load_image(self, target):
         """Loads the image. If the driver rejects the image, compiles the source once more, because the cached
         image may be invalid for this device.
         """
@@ -128,7 +128,7 @@ class Images:
         self.compiled[target] = fresh
         return _load_module(fresh)
 
-    def _fill(self, module, device):
+    def _store_array_views(self, module, device):
         """Stores the views of the captured device arrays in the module's variables, with the layout of array<...>."""
         if not self.pointers:
             return
@@ -170,7 +170,7 @@ def _warn_workers(device):
     if "distributed" in sys.modules:
         from numbalite.runtime import workers
 
-        workers.tell_of_sharing(device)
+        workers.warn_of_shared_device(device)
 
 
 def _array_fields(array):
@@ -194,5 +194,5 @@ def _named_error_arguments(problem, what):
     return (f"{what}: {problem}",)
 
 
-def _is_alive(module):
+def _is_module_alive(module):
     return getattr(module, "alive", True)

@@ -74,7 +74,7 @@ class Kernel:
         with self.images.lock:
             kernel = self._kernels.get(device)
             if kernel is None or kernel.module is not self.images.module(device):
-                kernel = self._kernels[device] = self._loaded_on(device)
+                kernel = self._kernels[device] = self._load_on_device(device)
             return kernel
 
     @property
@@ -82,7 +82,7 @@ class Kernel:
         """Returns the _core.Kernels of the devices on which this kernel is loaded."""
         return list(self._kernels.values())
 
-    def _loaded_on(self, device):
+    def _load_on_device(self, device):
         module = self.images.module(device)
         image = self.images.image(target_of(device))
         hook = None
@@ -171,7 +171,7 @@ class Kernel:
 
         return inspection.sass_text(self.images)
 
-    _repr_html_ = frontend.picture("overload")
+    _repr_html_ = frontend.html_method("overload")
 
     def __repr__(self):
         return f"<compiled kernel {self.name}: {self.signature or self.expression}>"

@@ -69,7 +69,9 @@ class Module:
         instances: list[str] = []
         for name in names:
             is_variable = (
-                self._find(scanner.base_name(scanner.normalized_expression(name)), self._variables)
+                self._qualified_name(
+                    scanner.base_name(scanner.normalized_expression(name)), self._variables
+                )
                 is not None
             )
             (instances if is_variable else self._names).append(self._qualified_expression(name))
@@ -82,7 +84,7 @@ class Module:
         self._whole += builder.placeholder_text([v.name for v in known if v.conditional])
         self._images = self._make_images(
             list(dict.fromkeys([*wanted, *self._names])),
-            list(dict.fromkeys([*self._keys.values(), *map(self._variable, instances)])),
+            list(dict.fromkeys([*self._keys.values(), *map(self._variable_expression, instances)])),
         )
         self._late: dict[str, Images] = {}  # by expression
 
@@ -95,9 +97,9 @@ class Module:
             users=tuple(map(builder.line_range, (self._text, *self._options.link))),
             **self._options.source_fields(),
         )
-        return Images(source, self._explain)
+        return Images(source, self._add_hints)
 
-    def _explain(self, problem):
+    def _add_hints(self, problem):
         from numbalite.compilers import hints
 
         return hints.add_hints(problem, self._label, self._refused, (), self._text)
@@ -107,7 +109,7 @@ class Module:
     def __getattr__(self, name: str) -> Dispatcher:
         if "_kernels" not in self.__dict__ or name.startswith("__"):
             raise AttributeError(name)
-        found = self._find(name, self._kernels)
+        found = self._qualified_name(name, self._kernels)
         if found is not None:
             if self._kernels[found].template:
                 raise AttributeError(
@@ -118,7 +120,7 @@ class Module:
             raise AttributeError(
                 f"{name} is overloaded: select one overload, such as module[{overloads[0]!r}]"
             )
-        if self._find(name, self._variables) is not None:
+        if self._qualified_name(name, self._variables) is not None:
             raise AttributeError(
                 f"{name} is a variable: module.get_global({name!r}) is its device array"
             )
@@ -138,11 +140,11 @@ class Module:
             if scanned is None and (overloads := self._overloads(expression)):
                 raise KeyError(f"{name} is overloaded: select one of {', '.join(overloads)}")
             try:
-                if scanned is not None or self._may_exist(expression):
+                if scanned is not None or self._may_contain_kernel(expression):
                     self._include_kernel(expression)
                     scanned = True
             except CompileError:
-                if scanned is not None or self._is_mentioned(expression):
+                if scanned is not None or self._is_name_in_text(expression):
                     raise
             if scanned is None:
                 raise KeyError(f"{self!r} has no kernel {name!r}; it has {self._list_kernels()}")
@@ -153,8 +155,8 @@ class Module:
 
     get_function = __getitem__  # as in other libraries
 
-    def _find(self, name, among):
-        """Returns the qualified name for a name without namespaces; None if the name is missing or
+    def _qualified_name(self, name, among):
+        """Returns the qualified name for a name without namespaces, or None if the name is missing or
         ambiguous."""
         if name in among:
             return name
@@ -168,22 +170,22 @@ class Module:
     def _qualified_expression(self, name):
         """Returns the name expression with its namespaces, in its canonical spelling."""
         expression = scanner.normalized_expression(name)
-        if known := self._find(expression, self._kernels):
+        if known := self._qualified_name(expression, self._kernels):
             return known
         base = scanner.base_name(expression)
-        return (self._find(base, self._kernels) or base) + expression[len(base) :]
+        return (self._qualified_name(base, self._kernels) or base) + expression[len(base) :]
 
     def _scanned_kernel(self, expression):
         base = scanner.base_name(expression)
         found = self._kernels.get(expression)
-        return found or self._kernels.get(self._find(base, self._kernels) or base)
+        return found or self._kernels.get(self._qualified_name(base, self._kernels) or base)
 
-    def _may_exist(self, name):
+    def _may_contain_kernel(self, name):
         """Returns whether the module may contain a kernel that was not found in the source text, because a
         macro generates it or a header defines it."""
-        return "#include" in self._text.value or self._is_mentioned(name)
+        return "#include" in self._text.value or self._is_name_in_text(name)
 
-    def _is_mentioned(self, name):
+    def _is_name_in_text(self, name):
         word = re.escape(scanner.last_name(name))
         texts = (self._text, *self._options.link)
         return any(re.search(rf"\b{word}\b", text.value) for text in texts)
@@ -231,7 +233,7 @@ class Module:
         images.image()
         with old.lock:
             loaded = {n: m for n, m in old.loaded.items() if m.alive}
-            if any(map(self._is_referenced, loaded.values())):
+            if any(map(self._has_outside_references, loaded.values())):
                 raise RuntimeError(
                     f"{self._label}: {expression} may use the variables "
                     f"{', '.join(self._variables)}, and arrays over these variables or graphs with kernels of this module exist already; delete them first, or name the instance in cuda.module(..., names=[{expression!r}])"
@@ -246,7 +248,7 @@ class Module:
         overloads = (o for d in self._dispatchers.values() for o in d.overloads.values())
         return [kernel for overload in overloads for kernel in overload.loaded]
 
-    def _is_referenced(self, module):
+    def _has_outside_references(self, module):
         """Returns whether anything other than kernels of this module uses a _core.Module."""
         kernels = [k for k in self._loaded_kernels() if k.module is module]
         from numbalite import _core
@@ -290,7 +292,7 @@ class Module:
         TypeError
             ``dtype`` has another size than the variable's elements.
         """
-        found = self._variable(name)
+        found = self._variable_expression(name)
         if found not in self._images.source.variables:
             self._include_variable(found)
         device = current_device()
@@ -308,13 +310,13 @@ class Module:
         module = self._images.module(device)
         return module.variable(image.lowered[found], np.dtype(dtype or kind), tuple(shape))
 
-    def _variable(self, name):
+    def _variable_expression(self, name):
         """Returns the name expression of a variable in the images."""
         if not isinstance(name, str):
             raise TypeError(f"select a module's variable by its name, not by {name!r}")
         expression = scanner.normalized_expression(name)
         base = scanner.base_name(expression)
-        found = self._find(base, self._variables)
+        found = self._qualified_name(base, self._variables)
         if found is None:
             listing = ", ".join(self._variables) or "none"
             raise KeyError(f"{self!r} has no variable {name!r}; its variables: {listing}")
@@ -380,14 +382,14 @@ class Module:
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (
-            self._find(scanner.normalized_expression(name), self._kernels) is not None
+            self._qualified_name(scanner.normalized_expression(name), self._kernels) is not None
             or name in self._images.source.kernels
         )
 
     def __repr__(self) -> str:
         return f"<CUDA module {self._label}: {self._list_kernels()}>"
 
-    _repr_html_ = frontend.picture("module")
+    _repr_html_ = frontend.html_method("module")
 
     def __reduce__(self) -> tuple:
         instances = [name for name in self._variable_names() if "<" in name]
@@ -528,7 +530,7 @@ def check_signature(kernel: Dispatcher, signature: types.Signature) -> None:
     rows = kernel._source.rows
     if signature.return_type not in (None, types.void):
         raise TypeError("CUDA kernel must have void return type.")
-    declared = [parameters.row(t, row.name) for t, row in zip(signature.args, rows)]
+    declared = [parameters.parameter_row(t, row.name) for t, row in zip(signature.args, rows)]
     fits = len(signature.args) == len(rows) and all(
         want.dtype == have.dtype
         and (have.kind == want.kind or (want.kind, have.kind) == ("array", "pointer"))

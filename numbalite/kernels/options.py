@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import config
 from numbalite.compilers import files
-from numbalite.compilers.linking import SUFFIXES, Binary
+from numbalite.compilers.linking import SUFFIXES, LinkedBinary
 from numbalite.cxx.linemap import Text, consecutive_text
 from numbalite.errors import DeprecationError, InvalidConfigWarning, warn
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, Literal, SupportsIndex, TypedDict
 
-    class Given(TypedDict, total=False):
+    class KernelOptions(TypedDict, total=False):
         """The options as keyword arguments, without `device`."""
 
         inline: Literal["always", "never"] | bool | None
@@ -71,7 +71,7 @@ class Options(NamedTuple):
     cluster: tuple | None = None
     headers: tuple = ()
     linked: tuple = ()
-    """The compiled code among the values of `link`, as linking.Binary."""
+    """The compiled code among the values of `link`, as linking.LinkedBinary."""
     doc: str | None = None
     stoppable: bool = False
 
@@ -331,16 +331,16 @@ def _parse_doc(name, value):
 
 
 def _parse_link(name, value):
-    """Returns a Text for each source, and a linking.Binary for compiled code."""
+    """Returns a Text for each source, and a linking.LinkedBinary for compiled code."""
     if isinstance(value, (set, frozenset)):
         value = sorted(value, key=lambda item: str(getattr(item, "name", item)))
-    elif isinstance(value, (Text, Binary)) or not isinstance(value, (list, tuple)):
+    elif isinstance(value, (Text, LinkedBinary)) or not isinstance(value, (list, tuple)):
         value = (value,) if value else ()
-    return tuple(map(_linked_code, value))
+    return tuple(map(_as_linked_code, value))
 
 
-def _linked_code(item):
-    if isinstance(item, (Text, Binary)):
+def _as_linked_code(item):
+    if isinstance(item, (Text, LinkedBinary)):
         return item
     data, kind = getattr(item, "data", None), type(item).__name__
     if data is None:
@@ -353,14 +353,14 @@ def _linked_code(item):
                 f"link={path}: the suffix is unknown; supported are {', '.join(_SOURCES)}, "
                 f"{', '.join(SUFFIXES)}"
             )
-        return Binary(kind, path, files.read_bytes(path))
+        return LinkedBinary(kind, path, files.read_bytes(path))
     if kind == "CUSource":
         text = data.decode() if isinstance(data, bytes) else data
         return consecutive_text(text, getattr(item, "name", None) or "<linked source>")
     if kind not in _CLASSES:
         raise TypeError(f"link= takes paths, CUSource, {', '.join(_CLASSES)}, not {kind}")
     data = data.encode() if isinstance(data, str) else bytes(data)
-    return Binary(_CLASSES[kind], getattr(item, "name", None) or f"<linked {kind}>", data)
+    return LinkedBinary(_CLASSES[kind], getattr(item, "name", None) or f"<linked {kind}>", data)
 
 
 _PARSERS = {

@@ -57,7 +57,7 @@ class Project(NamedTuple):
     """The removed host code, for messages: "main (k.cu:12)"."""
 
 
-class _Header:
+class _ProjectHeader:
     def __init__(self, path, text):
         self.path, self.file = path, hostcode.read_declarations(text)
         self.name = ""
@@ -68,7 +68,7 @@ def device_code(text: Text, folder: str, options=(), names=(), given=()) -> Proj
 
     A file without host code whose headers are all available stays unchanged.
     """
-    reader = _Reader(text.value, folder, options, given)
+    reader = _ProjectReader(text.value, folder, options, given)
     before = _implicit_declarations("\n".join(header.file.text for header in reader.headers))
     if not reader.has_host_code:
         return Project(_prepend_lines(before, text), (), ())
@@ -131,14 +131,14 @@ def _is_available_header(name):
     return headers.find_header(name, [own, *toolkit.include_directories()]) is not None
 
 
-class _Reader:
+class _ProjectReader:
     """Reads a source file and the project headers that the file includes, each once. headers[0] is the source
     file itself."""
 
     def __init__(self, text, folder, options, given):
-        self.users = [*headers.user_directories(options), *config.INCLUDE_PATH]
+        self.users = [*headers.user_include_directories(options), *config.INCLUDE_PATH]
         self.given = frozenset(given)
-        self.headers = [_Header(os.path.join(folder, ""), text)]
+        self.headers = [_ProjectHeader(os.path.join(folder, ""), text)]
         self.known = {}
         self.has_missing = (
             False  # whether an #include refers to a header that kernel compilers lack
@@ -169,7 +169,7 @@ class _Reader:
                 real = path and os.path.realpath(path)
                 if real and real not in self.known:
                     inside = files.read_text(path, "surrogateescape")
-                    header = self.known[real] = _Header(path, inside)
+                    header = self.known[real] = _ProjectHeader(path, inside)
                     header.name = f"project/{len(self.headers)}/{os.path.basename(path)}"
                     self.headers.append(header)
                     self._read_includes(inside, os.path.dirname(path))
@@ -186,7 +186,7 @@ class _Reader:
         folder, out, at = os.path.dirname(path), [], 0
         for token in scanner.tokenize(text):
             if token.kind == "directive" and scanner.directive_word(token.text) == "include":
-                line = self._include(token.text, folder)
+                line = self._read_included_headers(token.text, folder)
                 out += text[at : token.start], line + "\n" * token.text.count("\n")
                 at = token.start + len(token.text)
             elif token.text == "using" and (used := _USING.match(text, token.start)):
@@ -194,7 +194,7 @@ class _Reader:
                 at = token.start
         return "".join([*out, text[at:]])
 
-    def _include(self, line, folder):
+    def _read_included_headers(self, line, folder):
         for name, quoted in headers.included_names(line):
             path = self._find_header(name, quoted, folder)
             if path is not None:

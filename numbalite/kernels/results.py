@@ -7,7 +7,7 @@ from numbalite import types
 from numbalite.compilers import compile_source, hints, templates
 from numbalite.cxx.definition import device_texts
 from numbalite.errors import CompileError
-from numbalite.kernels.builder import Builder
+from numbalite.kernels.builder import SourceBuilder
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.kernels.options import Options
 
@@ -35,7 +35,7 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     if function.definition.is_python:
         (instance,) = function.definition.instances(function)
         return _result_types(function, instance.result, arg_types)
-    builder = Builder(function.name, f"the results of {function!r}")
+    builder = SourceBuilder(function.name, f"the results of {function!r}")
     builder.add_types(*arg_types)
     builder.names.add("tuple")
     namespace = builder.add_function(function)
@@ -45,7 +45,7 @@ def result_types(function: DeviceFunction, arg_types, target) -> tuple:
     builder.write_generated(
         results_source(_call_text(function, namespace, values), wanted, "__global__")
     )
-    image = _compile(function, builder, target, arg_types)
+    image = _compile_for_results(function, builder, target, arg_types)
     from numbalite.types import describe
 
     found = []
@@ -80,7 +80,7 @@ def result_type(function: DeviceFunction, row, arg_types):
     return types.scalar(row.dtype)
 
 
-def _compile(function, builder, target, arg_types):
+def _compile_for_results(function, builder, target, arg_types):
     options = function.options or Options()
     source = builder.source(function.definition, options, ["nl_results"], describe=True)
     try:

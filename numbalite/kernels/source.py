@@ -43,19 +43,19 @@ class BodySource:
     def kernel(self, args: tuple) -> Kernel:
         """Returns the kernel for these argument types, not yet compiled. A Python body whose translation is
         in the disk cache is not translated again."""
-        contents = self.definition.contents(args, self.options)
+        contents = self.definition.kernel_contents(args, self.options)
         key, found = translations.find_translation(contents)
         if found is not None:
             return self._kernel_of_translation(found, args)
-        definition, builder, found = self._translate(args)
+        definition, builder, found = self._translate_body(args)
         if not builder.pointers:
             translations.store_translation(key, contents, found, definition.warnings)
         return self._kernel_of_translation(found, args, (definition, builder))
 
-    def _translate(self, args):
+    def _translate_body(self, args):
         """Returns (the Definition in C++, the Builder, the Translated) for these argument types."""
         options = self.options
-        definition = self.definition.typed(args, options.debug and not options.fastmath)
+        definition = self.definition.typed_definition(args, options.debug and not options.fastmath)
         signature = Signature(types.void, self._declared_types(args, definition.read_only))
         builder, expression = kernel_source(
             definition, signature, options.launch_bounds, options.link, bool(options.options)
@@ -71,7 +71,7 @@ class BodySource:
     def _declared_types(self, args, read_only):
         """Returns the types of the parameters in C++."""
         return tuple(
-            t.copy(readonly=True) if name in read_only else parameters.by_reference(t)
+            t.copy(readonly=True) if name in read_only else parameters.parameter_kind(t)
             for name, t in zip(self.parameter_names, args, strict=True)
         )
 
@@ -84,7 +84,7 @@ class BodySource:
         def explain_error(problem):
             from numbalite.compilers import hints
 
-            definition, builder = made or self._translate(args)[:2]
+            definition, builder = made or self._translate_body(args)[:2]
             arrays = [(name, t) for name, t in pairs if isinstance(t, Array)]
             others = device_texts(definition)
             return hints.add_hints(
@@ -93,7 +93,7 @@ class BodySource:
 
         images = Images(found.source, explain_error, made[1].pointers if made else None)
         kernel = Kernel(
-            images, found.expression, self.name, [parameters.row(t, name) for name, t in pairs],
+            images, found.expression, self.name, [parameters.parameter_row(t, name) for name, t in pairs],
             self.options.replace(cooperative=self.cooperative), Signature(types.void, args), found.labels,
         )  # fmt: skip
         kernel.is_python, kernel.exceptions = self.definition.is_python, found.exceptions

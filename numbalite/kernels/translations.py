@@ -37,7 +37,7 @@ def find_translation(contents: tuple | None) -> tuple:
     """Returns (key, the object that `store_translation` stored in an earlier process, or None). Also issues the warnings
     that are stored with the translation."""
     key = cache_key(contents)
-    found = cache.load_as(_unpickle, key, cache.TRANSLATION)
+    found = cache.load_entry(_unpickle, key, cache.TRANSLATION)
     if found is None or contents is None:
         return key, None
     made, warnings = found
@@ -58,7 +58,7 @@ def store_translation(key: bytes | None, contents: tuple | None, made: Any, warn
 
 def cache_key(contents: tuple | None) -> bytes | None:
     """Returns the key in the disk cache, or None if the translation must not be cached."""
-    if contents is None or cache.directory() is None:
+    if contents is None or cache.usable_directory() is None:
         return None
     text = repr(contents[0])
     if _IN_MEMORY in text:

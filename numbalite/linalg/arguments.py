@@ -20,7 +20,7 @@ _MANY_INFOS = 1024
 _DTYPES = {"f": "f", "d": "d", "F": "F", "D": "D"}
 
 
-def computed_in(name: str, *arrays: Any) -> np.dtype:
+def compute_dtype(name: str, *arrays: Any) -> np.dtype:
     """Returns the dtype in which NumPy computes: double precision unless all operands are in single
     precision; raises TypeError for unsupported dtypes."""
     for array in arrays:
@@ -31,12 +31,12 @@ def computed_in(name: str, *arrays: Any) -> np.dtype:
     return np.dtype(("F" if is_complex else "f") if is_single else ("D" if is_complex else "d"))
 
 
-def real_of(dtype: np.dtype) -> np.dtype:
+def real_dtype(dtype: np.dtype) -> np.dtype:
     """Returns the dtype of real and imaginary parts."""
     return np.dtype(dtype.char.lower())
 
 
-def matrices(name: str, value: Any, what: str = "a") -> DeviceNDArray:
+def matrix_array(name: str, value: Any, what: str = "a") -> DeviceNDArray:
     """Returns the value as a device array with two or more dimensions; raises LinAlgError for fewer
     dimensions."""
     array = arguments.as_device_array(value, what)
@@ -47,9 +47,9 @@ def matrices(name: str, value: Any, what: str = "a") -> DeviceNDArray:
     return array
 
 
-def square(name: str, value: Any, what: str = "a") -> DeviceNDArray:
+def square_matrix_array(name: str, value: Any, what: str = "a") -> DeviceNDArray:
     """Returns the value as a device array of square matrices; raises LinAlgError for other matrices."""
-    array = matrices(name, value, what)
+    array = matrix_array(name, value, what)
     if array.shape[-1] != array.shape[-2]:
         raise LinAlgError(
             f"linalg.{name}: {what} has shape {array.shape}: the last two dimensions of the array must "
@@ -58,20 +58,20 @@ def square(name: str, value: Any, what: str = "a") -> DeviceNDArray:
     return array
 
 
-def stack(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
+def copy_row_major(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
     """Returns a row-major copy of shape (count, rows, columns), which the caller may overwrite."""
     rows, columns = array.shape[-2:]
     copy = array.astype(dtype, "C") if array.dtype != dtype else array.copy("C")
     return copy.reshape(math.prod(array.shape[:-2]), rows, columns)
 
 
-def transposed(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
+def copy_column_major(array: DeviceNDArray, dtype: np.dtype) -> DeviceNDArray:
     """Returns a column-major copy: the transposed matrices as (count, columns, rows), which the
     caller may overwrite."""
-    return stack(array.swapaxes(-1, -2), dtype)
+    return copy_row_major(array.swapaxes(-1, -2), dtype)
 
 
-def check(infos: DeviceNDArray, message: str) -> None:
+def check_infos(infos: DeviceNDArray, message: str) -> None:
     """Raises LinAlgError if a factorization failed. Waits for it."""
     few = reductions.any(infos) if infos.size > _MANY_INFOS else infos
     if few.size and few.copy_to_host().any():

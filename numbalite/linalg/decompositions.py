@@ -13,16 +13,21 @@ from numbalite.functions.arguments import empty_like
 from numbalite.linalg import lapack
 from numbalite.linalg.arguments import (
     LinAlgError,
-    check,
-    computed_in,
-    matrices,
-    real_of,
+    check_infos,
+    compute_dtype,
+    copy_column_major,
+    copy_row_major,
+    matrix_array,
+    real_dtype,
     same_device,
-    square,
-    stack,
-    transposed,
+    square_matrix_array,
 )
-from numbalite.linalg.results import as_named_tuple, identities, joined_pairs, triangle
+from numbalite.linalg.results import (
+    as_named_tuple,
+    complex_eigenvectors,
+    copy_of_triangle,
+    identity_stack,
+)
 from numbalite.missingnames import WAYS_OUT
 from numbalite.ndarray.assign import on_device_of
 from numbalite.ndarray.dispatch import implements
@@ -37,7 +42,7 @@ _NO_VALUE: Any = np._NoValue
 # -------------------------------------------------------------------------------------------------- QR
 
 
-def _rows(stack_by_columns, batch):
+def _copy_to_rows(stack_by_columns, batch):
     """Copies a column-major stack to a row-major array with the batch dimensions."""
     made = stack_by_columns.swapaxes(1, 2)
     made = made.copy("C")
@@ -51,11 +56,11 @@ def qr(a, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ValueError(f"linalg.qr: unrecognized mode {mode!r}: reduced, complete, r or raw")
     with on_device_of(a):
-        a = matrices("qr", a)
-        dtype = computed_in("qr", a)
+        a = matrix_array("qr", a)
+        dtype = compute_dtype("qr", a)
         batch, (m, n) = a.shape[:-2], a.shape[-2:]
         k = min(m, n)
-        factors = transposed(a, dtype)  # (count, n, m)
+        factors = copy_column_major(a, dtype)  # (count, n, m)
         if factors.size:
             scales = lapack.qr(factors)
         else:
@@ -63,18 +68,18 @@ def qr(a, mode: str = "reduced") -> Any:
         if mode == "raw":
             return factors.reshape((*batch, n, m)), scales.reshape((*batch, k))
         columns = m if mode == "complete" else k
-        upper = triangle(factors.swapaxes(1, 2)[:, :columns], False)
+        upper = copy_of_triangle(factors.swapaxes(1, 2)[:, :columns], False)
         upper = upper.reshape((*batch, columns, n))
         if mode == "r":
             return upper
-        return as_named_tuple("qr", _q(factors, scales, columns, batch), upper)
+        return as_named_tuple("qr", _q_factor(factors, scales, columns, batch), upper)
 
 
-def _q(factors, scales, columns, batch):
+def _q_factor(factors, scales, columns, batch):
     count, n, m = factors.shape
     if not factors.size:
-        made = identities(factors, count, m, factors.dtype)[:, :columns]
-        return _rows(made, batch)
+        made = identity_stack(factors, count, m, factors.dtype)[:, :columns]
+        return _copy_to_rows(made, batch)
     if columns <= n:
         wide = factors if columns == n else factors[:, :columns].copy("C")
     else:
@@ -82,32 +87,34 @@ def _q(factors, scales, columns, batch):
         wide.fill(0)
         wide[:, :n] = factors
     lapack.qr_columns(wide, scales)
-    return _rows(wide, batch)
+    return _copy_to_rows(wide, batch)
 
 
 # ------------------------------------------------------------------------------------ singular values
 
 
-def singular(name: str, a: Any, dtype: np.dtype, full: bool, vectors: bool) -> tuple:
+def singular_values_and_vectors(
+    name: str, a: Any, dtype: np.dtype, full: bool, vectors: bool
+) -> tuple:
     """Returns (u, s, vh) as in NumPy; u and vh are None without ``vectors``. Waits."""
     batch, (m, n) = a.shape[:-2], a.shape[-2:]
     is_wide, k = n >= m, min(m, n)
     # cuSOLVER supports tall matrices: a wide row-major matrix is read as its column-major transpose.
-    given_by = stack(a, dtype) if is_wide else transposed(a, dtype)
+    given_by = copy_row_major(a, dtype) if is_wide else copy_column_major(a, dtype)
     count = given_by.shape[0]
     if given_by.size:
         u, values, v, infos = lapack.svd(given_by, full, vectors)
-        check(infos, "SVD did not converge")
+        check_infos(infos, "SVD did not converge")
     else:
-        values = empty_like(a, (count, k), real_of(dtype))
-        long = identities(a, count, max(m, n), dtype)
+        values = empty_like(a, (count, k), real_dtype(dtype))
+        long = identity_stack(a, count, max(m, n), dtype)
         u = long if full else long[:, :k].copy("C")
-        v = identities(a, count, k, dtype)
+        v = identity_stack(a, count, k, dtype)
     values = values.reshape((*batch, k))
     if not vectors:
         return None, values, None
     if not is_wide:
-        return _rows(u, batch), values, _rows(v, batch)
+        return _copy_to_rows(u, batch), values, _copy_to_rows(v, batch)
     return v.reshape(batch + v.shape[1:]), values, u.reshape(batch + u.shape[1:])
 
 
@@ -117,8 +124,10 @@ def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool 
 
     Waits for convergence: LinAlgError if there is none. `hermitian` has no effect on speed."""
     with on_device_of(a):
-        a = square("svd", a) if hermitian else matrices("svd", a)
-        u, values, vh = singular("svd", a, computed_in("svd", a), full_matrices, compute_uv)
+        a = square_matrix_array("svd", a) if hermitian else matrix_array("svd", a)
+        u, values, vh = singular_values_and_vectors(
+            "svd", a, compute_dtype("svd", a), full_matrices, compute_uv
+        )
         return as_named_tuple("svd", u, values, vh) if compute_uv else values
 
 
@@ -161,8 +170,8 @@ def _adjoint(a):
 def pinv(a, rcond=None, hermitian: bool = False, *, rtol=_NO_VALUE) -> Any:
     """Returns the Moore-Penrose inverse, by singular values."""
     with on_device_of(a):
-        a = square("pinv", a) if hermitian else matrices("pinv", a)
-        dtype = computed_in("pinv", a) if all(a.shape[-2:]) else a.dtype  # as NumPy has it
+        a = square_matrix_array("pinv", a) if hermitian else matrix_array("pinv", a)
+        dtype = compute_dtype("pinv", a) if all(a.shape[-2:]) else a.dtype  # as NumPy has it
         if rcond is None:
             rcond = 1e-15 if rtol is _NO_VALUE else rtol
             if rcond is None:
@@ -171,7 +180,7 @@ def pinv(a, rcond=None, hermitian: bool = False, *, rtol=_NO_VALUE) -> Any:
             raise ValueError("`rtol` and `rcond` can't be both set.")
         if not a.size:
             return empty_like(a, a.shape[:-2] + a.shape[:-3:-1], dtype)
-        u, values, vh = singular("pinv", a, dtype, False, True)
+        u, values, vh = singular_values_and_vectors("pinv", a, dtype, False, True)
         highest = reductions.max(values, -1, keepdims=True)
         limits = np.multiply(highest, _limit_with_axis(rcond)).astype(values.dtype, copy=False)
         factors = elementwise.template_ufunc("inverse_above")(values, limits)
@@ -195,7 +204,7 @@ def lstsq(a, b, rcond=None) -> Any:
                 f"linalg.lstsq: a has shape {a.shape}, b has shape {b.shape}: incompatible dimensions"
             )
         same_device("lstsq", a, b)
-        dtype = computed_in("lstsq", a, b)
+        dtype = compute_dtype("lstsq", a, b)
         b = b.reshape(-1, 1) if is_vector else b
         b = b.astype(dtype, copy=False)
         made = _least_squares(a, b, dtype, rcond)
@@ -206,8 +215,8 @@ def lstsq(a, b, rcond=None) -> Any:
 
 def _least_squares(a, b, dtype, rcond):
     m, n = a.shape
-    columns, real = b.shape[1], real_of(dtype)
-    u, values, vh = singular("lstsq", a, dtype, False, True)
+    columns, real = b.shape[1], real_dtype(dtype)
+    u, values, vh = singular_values_and_vectors("lstsq", a, dtype, False, True)
     eps = np.finfo(dtype).eps
     rcond = (
         eps * max(m, n) if rcond is None else eps if isinstance(rcond, str) or rcond < 0 else rcond
@@ -236,17 +245,17 @@ def _hermitian_eigenvalues(name, a, UPLO, vectors):
     side = str(UPLO).upper()
     if side not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
-    a = square(name, a)
-    dtype = computed_in(name, a)
-    factors = stack(a, dtype)
+    a = square_matrix_array(name, a)
+    dtype = compute_dtype(name, a)
+    factors = copy_row_major(a, dtype)
     count, n, _ = factors.shape
     if factors.size:
         # cuSOLVER reads a row-major Hermitian matrix as its conjugate, which has the same eigenvalues.
         # NumPy's lower triangle is the upper triangle of the conjugate matrix.
         values, infos = lapack.eigh(factors, side == "L", vectors)
-        check(infos, "Eigenvalues did not converge")
+        check_infos(infos, "Eigenvalues did not converge")
     else:
-        values = empty_like(a, (count, n), real_of(dtype))
+        values = empty_like(a, (count, n), real_dtype(dtype))
     values = values.reshape(a.shape[:-1])
     if not vectors:
         return values
@@ -272,34 +281,36 @@ def eigvalsh(a, UPLO: str = "L") -> Any:
 
 
 @functools.cache
-def _may_be_real():
+def _numpy_returns_real_eigenvalues():
     """Returns whether the installed NumPy returns real eigenvalues if all imaginary parts are zero."""
     return np.linalg.eigvals(np.eye(1)).dtype.kind == "f"
 
 
 def _general_eigenvalues(name, a, vectors):
-    a = square(name, a)
-    dtype = computed_in(name, a)
-    if not lapack.has_eig():
+    a = square_matrix_array(name, a)
+    dtype = compute_dtype(name, a)
+    if not lapack.has_general_eigensolver():
         raise TypeError(
             f"numpy.linalg.{name} has no counterpart on the device before cuSOLVER of CUDA 12.8: {WAYS_OUT}"
         )
     if a.dtype.kind in "fc" and not np.all(np.isfinite(a)):
         raise LinAlgError("Array must not contain infs or NaNs")
-    factors = transposed(a, dtype)
+    factors = copy_column_major(a, dtype)
     if factors.size:
         values, columns, infos = lapack.eig(factors, vectors)
-        check(infos, "Eigenvalues did not converge")
+        check_infos(infos, "Eigenvalues did not converge")
     else:
         values = empty_like(a, factors.shape[:2], np.result_type(dtype, np.complex64))
         columns = factors
     made = None
     if vectors:
         made = (
-            joined_pairs(values, columns) if dtype.kind == "f" else columns.swapaxes(1, 2).copy("C")
+            complex_eigenvectors(values, columns)
+            if dtype.kind == "f"
+            else columns.swapaxes(1, 2).copy("C")
         )
         made = made.reshape(a.shape)
-    if dtype.kind == "f" and _may_be_real() and not np.any(values.imag):
+    if dtype.kind == "f" and _numpy_returns_real_eigenvalues() and not np.any(values.imag):
         values, made = values.real.copy(), made.real.copy() if vectors else None
     return values.reshape(a.shape[:-1]), made
 

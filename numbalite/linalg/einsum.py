@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class _Term(NamedTuple):
+class _LabeledOperand(NamedTuple):
     """An operand with a label for each of its axes."""
 
     array: Any
@@ -37,10 +37,10 @@ def einsum(
     *operands, out=None, optimize=False, dtype=None, order: str = "K", casting="safe"
 ) -> Any:
     order = shapes.order_of(order)
-    terms, result = _read(operands)
+    terms, result = _read_operands(operands)
     arrays = arguments.arrays_of((array for array, _ in terms), "an operand of einsum")
     if len(arrays) == 1 and out is None:
-        view = _view_of(_Term(arrays[0], terms[0][1]), result)
+        view = _operand_view(_LabeledOperand(arrays[0], terms[0][1]), result)
         if view is not None:
             return view
     kind = np.result_type(*(one.dtype for one in arrays)) if dtype is None else np.dtype(dtype)
@@ -52,20 +52,20 @@ def einsum(
             )
     if order == "A":
         order = "F" if all(one.is_f_contiguous() for one in arrays) else "C"
-    terms = [_Term(one, labels) for one, (_, labels) in zip(arrays, terms, strict=True)]
+    terms = [_LabeledOperand(one, labels) for one, (_, labels) in zip(arrays, terms, strict=True)]
     terms = list(_without_ellipses(terms))
     result = _result_labels(terms, result)
     terms = [_merge_repeated_labels(term) for term in terms]
-    lengths = _lengths(terms)
+    lengths = _label_lengths(terms)
     with assign.on_device(arrays[0].device):
-        terms = [_Term(one.array.astype(kind, copy=False), one.labels) for one in terms]
+        terms = [_LabeledOperand(one.array.astype(kind, copy=False), one.labels) for one in terms]
         made = _contracted(terms, result, lengths, optimize)
         if order in "CF":
             made = made.astype(made.dtype, order, copy=False)
     return outputs.copy_to_out("einsum", out, made, casting)
 
 
-def _view_of(term, result):
+def _operand_view(term, result):
     """Returns a view of a single operand if no label is summed over, otherwise None.
 
     As in NumPy, dtype=, casting= and order= have no effect on a view.
@@ -82,7 +82,7 @@ def _view_of(term, result):
 # ----------------------------------------------------------------------------------------- parsing
 
 
-def _read(operands):
+def _read_operands(operands):
     """Returns ([(operand, its labels)], the labels of the result or None); "..." counts as one label."""
     if not operands:
         raise ValueError(
@@ -125,17 +125,17 @@ def _parse_labels(word):
 def _read_lists(operands):
     """Parses the form einsum(a, [0, 1], b, [1, 2], [0, 2])."""
 
-    def labels_of(sublist):
-        return tuple("..." if one is Ellipsis else _label_of(one) for one in sublist)
+    def sublist_labels(sublist):
+        return tuple("..." if one is Ellipsis else _letter_of_integer(one) for one in sublist)
 
     pairs = list(itertools.zip_longest(operands[::2], operands[1::2], fillvalue=None))
-    output = labels_of(operands[-1]) if len(operands) % 2 else None
+    output = sublist_labels(operands[-1]) if len(operands) % 2 else None
     if len(operands) % 2:
         pairs.pop()
-    return [(one, labels_of(labels)) for one, labels in pairs], output
+    return [(one, sublist_labels(labels)) for one, labels in pairs], output
 
 
-def _label_of(number):
+def _letter_of_integer(number):
     """Returns the letter that replaces an integer subscript; NumPy supports the integers 0 to 51."""
     number = operator.index(number)
     if not 0 <= number < 52:
@@ -157,7 +157,7 @@ def _without_ellipses(terms):
         where = term.labels.index("...") if "..." in term.labels else 0
         fill = tuple(str(i) for i in range(-spare, 0))
         rest = term.labels[where + 1 :] if "..." in term.labels else term.labels[where:]
-        yield _Term(term.array, term.labels[:where] + fill + rest)
+        yield _LabeledOperand(term.array, term.labels[:where] + fill + rest)
 
 
 def _result_labels(terms, result):
@@ -198,10 +198,10 @@ def _merge_repeated_labels(term):
             )
         shape.append(lengths.pop())
         strides.append(sum(array.strides[i] for i in axes))
-    return _Term(array._view_with_layout(shape, strides), names)
+    return _LabeledOperand(array._view_with_layout(shape, strides), names)
 
 
-def _lengths(terms):
+def _label_lengths(terms):
     """Returns {label: length}; axes of length 1 are broadcast."""
     lengths: dict[str, int] = {}
     for term in terms:
@@ -223,13 +223,13 @@ def _lengths(terms):
 def _contracted(terms, result, lengths, optimize):
     """Contracts all terms to an array with the labels of the result."""
     terms = list(terms)
-    for pair in _path(terms, result, optimize):
+    for pair in _contraction_path(terms, result, optimize):
         chosen = [terms[i] for i in pair]
         terms = [term for i, term in enumerate(terms) if i not in pair]
         while len(chosen) > 1:
             a, b, *chosen = chosen
             kept = set(result).union(*(term.labels for term in (*terms, *chosen)))
-            chosen.insert(0, _product(a, b, kept))
+            chosen.insert(0, _contract_pair(a, b, kept))
         terms += chosen
     (last,) = terms
     array, labels = _sum_over_labels(last, set(result))
@@ -241,7 +241,7 @@ def _contracted(terms, result, lengths, optimize):
     return made if made.shape == shape else assign.broadcast_view(made, shape).copy()
 
 
-def _path(terms, result, optimize):
+def _contraction_path(terms, result, optimize):
     """Returns the order of contractions, a list of tuples of operand indices, from numpy.einsum_path."""
     count = len(terms)
     if count == 1:
@@ -274,13 +274,13 @@ def _sum_over_labels(term, kept):
     gone = tuple(i for i, label in enumerate(term.labels) if label not in kept)
     if not gone:
         return term
-    return _Term(
+    return _LabeledOperand(
         np.sum(term.array, gone, dtype=term.array.dtype),
         tuple(label for label in term.labels if label in kept),
     )
 
 
-def _product(a, b, kept):
+def _contract_pair(a, b, kept):
     """Returns the product of two terms, summed over the labels that are not in ``kept``."""
     a, b = _drop_broadcast_axes(a, b), _drop_broadcast_axes(b, a)
     alone = {one for one in set(a.labels) ^ set(b.labels) if one not in kept}
@@ -293,7 +293,7 @@ def _product(a, b, kept):
     columns = [one for one in b.labels if one not in a.labels]
     labels = (*stacked, *rows, *columns)
     if not contracted:
-        return _Term(
+        return _LabeledOperand(
             np.multiply(
                 _transpose_to_labels(a, stacked, rows, columns),
                 _transpose_to_labels(b, stacked, rows, columns),
@@ -310,7 +310,9 @@ def _product(a, b, kept):
     right = b.array.transpose([b.labels.index(one) for one in (*stacked, *contracted, *columns)])
     left = arguments.reshape(left, (*stack, counts[0], counts[1]))
     right = arguments.reshape(right, (*stack, counts[1], counts[2]))
-    return _Term(matmul.matmul(left, right).reshape([length[one] for one in labels]), labels)
+    return _LabeledOperand(
+        matmul.matmul(left, right).reshape([length[one] for one in labels]), labels
+    )
 
 
 def _sum_of_products(a, b, kept):
@@ -326,7 +328,7 @@ def _sum_of_products(a, b, kept):
     pair = tuple(_transpose_to_labels(one, every) for one in (a, b))
     axes = tuple(range(len(left), len(every)))
     made = reductions.sum_of_products(wide, "a * b")(pair, axes, False, None, 0)
-    return _Term(made.astype(dtype, copy=False), left)
+    return _LabeledOperand(made.astype(dtype, copy=False), left)
 
 
 def _drop_broadcast_axes(a, b):
@@ -340,7 +342,7 @@ def _drop_broadcast_axes(a, b):
     if not gone:
         return a
     labels = tuple(one for i, one in enumerate(a.labels) if i not in gone)
-    return _Term(a.array.squeeze(tuple(gone)), labels)
+    return _LabeledOperand(a.array.squeeze(tuple(gone)), labels)
 
 
 def _transpose_to_labels(term, *groups):

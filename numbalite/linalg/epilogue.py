@@ -76,14 +76,14 @@ def matmul(
         if operands or named:
             given = next(iter(named), "an operand after a and b")
             raise TypeError(f"cuda.matmul: {given} is passed without an epilogue that uses it")
-        return _on_device(a, b, dtype=dtype, out=out, stream=stream)
-    function = _function(epilogue, operands, named)
-    product = _on_device(a, b, dtype=dtype, stream=stream)
+        return _matmul_on_device(a, b, dtype=dtype, out=out, stream=stream)
+    function = _epilogue_function(epilogue, operands, named)
+    product = _matmul_on_device(a, b, dtype=dtype, stream=stream)
     with assign.on_device(product.device):
         return function(product, *operands, *named.values(), out=out, stream=stream)
 
 
-def _on_device(a, b, **keywords):
+def _matmul_on_device(a, b, **keywords):
     """Computes numpy.matmul on the device, after copying host operands to the device."""
     if not isinstance(a, _core.DeviceArray) and not isinstance(b, _core.DeviceArray):
         a = arguments.as_device_array(a, "an operand of matmul")
@@ -94,7 +94,7 @@ def _on_device(a, b, **keywords):
     return products.matmul(a, b, **keywords)
 
 
-def _function(epilogue, operands, named):
+def _epilogue_function(epilogue, operands, named):
     """Returns the GPU ufunc of an epilogue; raises TypeError for other objects."""
     if isinstance(epilogue, str):
         if operands:

@@ -14,7 +14,7 @@ import numpy as np
 from numbalite import _core
 from numbalite.functions.arguments import empty_like
 from numbalite.kernels.decorators import jit
-from numbalite.linalg.arguments import real_of
+from numbalite.linalg.arguments import real_dtype
 from numbalite.runtime.attributes import NUMBERS
 from numbalite.runtime.libraries.table import (
     CUBLAS,
@@ -58,11 +58,11 @@ def _cached_object(array, kind):
     return made
 
 
-def _type(array):
+def _cuda_type(array):
     return CUDA_TYPES[array.dtype.char]
 
 
-def _addresses(stack):
+def _address_array(stack):
     """Returns a library argument, an array of the matrices' device addresses; the call counts as a use of the stack."""
     _core.invalidate_trace()  # a replay would use these addresses
     count, step = stack.shape[0], np.uint64(stack.strides[0])
@@ -95,26 +95,26 @@ class _StackSolver:
         self.handle(self.name, self.params, *args, *self.end, info, *more)
 
 
-def lu(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
+def factor_lu(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
     """Computes LU with partial pivoting in place; returns (1-based pivots, infos); pivots are int32 if
-    `is_small`."""
+    `is_stack_of_small_matrices`."""
     count, n, _ = stack.shape
     infos = empty_like(stack, (count,), np.int32)
-    if is_small(stack):
+    if is_stack_of_small_matrices(stack):
         pivots = empty_like(stack, (count, n), np.int32)
         cublas = CUBLAS.on(stack.stream)
         name = f"{LETTERS[stack.dtype.char]}getrfBatched"
-        cublas(name, n, _addresses(stack), n, pivots, infos, count)
+        cublas(name, n, _address_array(stack), n, pivots, infos, count)
         return pivots, infos
     pivots = empty_like(stack, (count, n), np.int64)
-    kind = _type(stack)
+    kind = _cuda_type(stack)
     getrf = _StackSolver(stack, "Xgetrf", n, n, kind, stack, n, kind)
     for i in range(count):
         getrf(n, n, kind, stack[i], n, pivots[i], kind, infos[i : i + 1])
     return pivots, infos
 
 
-def is_small(stack: DeviceNDArray, most: int = SMALL) -> bool:
+def is_stack_of_small_matrices(stack: DeviceNDArray, most: int = SMALL) -> bool:
     """Returns whether the stack has many small matrices, so that the batched functions are faster."""
     return stack.shape[0] > 1 and stack.shape[-1] <= most
 
@@ -129,15 +129,19 @@ def lu_solve(
     if count == 1 and right.shape[0] > 1:
         right = right.reshape(1, right.shape[0] * columns, n)
         columns = right.shape[1]
-    if is_small(lus):
+    if is_stack_of_small_matrices(lus):
         status = ctypes.c_int()
         name = f"{LETTERS[lus.dtype.char]}getrsBatched"
         cublas = CUBLAS.on(lus.stream)
-        addresses = _addresses(lus), _addresses(right)
+        addresses = _address_array(lus), _address_array(right)
         where = ctypes.addressof(status)
         cublas(name, operation, n, columns, addresses[0], n, pivots, addresses[1], n, where, count)
         return
-    kind, info, params = _type(lus), empty_like(lus, (1,), np.int32), _cached_object(lus, "Params")
+    kind, info, params = (
+        _cuda_type(lus),
+        empty_like(lus, (1,), np.int32),
+        _cached_object(lus, "Params"),
+    )
     handle = _solver_handle(lus)
     for i in range(count):
         args = (operation, n, columns, kind, lus[i], n, pivots[i], kind, right[i], n, info)
@@ -150,7 +154,9 @@ def inverse(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
     made = empty_like(stack, stack.shape, stack.dtype)
     infos = empty_like(stack, (count,), np.int32)
     name = f"{LETTERS[stack.dtype.char]}matinvBatched"
-    CUBLAS.on(stack.stream)(name, n, _addresses(stack), n, _addresses(made), n, infos, count)
+    CUBLAS.on(stack.stream)(
+        name, n, _address_array(stack), n, _address_array(made), n, infos, count
+    )
     return made, infos
 
 
@@ -162,10 +168,10 @@ def cholesky(stack: DeviceNDArray) -> DeviceNDArray:
     """
     count, n, _ = stack.shape
     infos = empty_like(stack, (count,), np.int32)
-    kind, fill = _type(stack), _LOWER
-    if is_small(stack):
+    kind, fill = _cuda_type(stack), _LOWER
+    if is_stack_of_small_matrices(stack):
         name = f"{LETTERS[stack.dtype.char]}potrfBatched"
-        _solver_handle(stack)(name, fill, n, _addresses(stack), n, infos, count)
+        _solver_handle(stack)(name, fill, n, _address_array(stack), n, infos, count)
         return infos
     potrf = _StackSolver(stack, "Xpotrf", fill, n, kind, stack, n, kind)
     for i in range(count):
@@ -180,7 +186,7 @@ def qr(stack: DeviceNDArray) -> DeviceNDArray:
         empty_like(stack, (count, min(m, n)), stack.dtype),
         empty_like(stack, (1,), np.int32),
     )
-    kind = _type(stack)
+    kind = _cuda_type(stack)
     geqrf = _StackSolver(stack, "Xgeqrf", m, n, kind, stack, m, kind, scales, kind)
     for i in range(count):
         geqrf(m, n, kind, stack[i], m, kind, scales[i], kind, info)
@@ -203,11 +209,11 @@ def qr_columns(stack: DeviceNDArray, scales: DeviceNDArray) -> None:
 def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArray, DeviceNDArray]:
     """Returns (ascending eigenvalues, infos); eigenvectors replace the columns of the matrices."""
     count, n, _ = stack.shape
-    values = empty_like(stack, (count, n), real_of(stack.dtype))
+    values = empty_like(stack, (count, n), real_dtype(stack.dtype))
     infos = empty_like(stack, (count,), np.int32)
-    kind, real, fill = _type(stack), _type(values), _UPPER if upper else _LOWER
+    kind, real, fill = _cuda_type(stack), _cuda_type(values), _UPPER if upper else _LOWER
     begin = (int(vectors), fill, n, kind)
-    if is_small(stack, TINY):
+    if is_stack_of_small_matrices(stack, TINY):
         is_complex = stack.dtype.kind == "c"
         name = f"{LETTERS[stack.dtype.char]}{'heevj' if is_complex else 'syevj'}Batched"
         jacobi = _cached_object(stack, "SyevjInfo")
@@ -229,7 +235,7 @@ def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArra
     return values, infos
 
 
-def has_eig() -> bool:
+def has_general_eigensolver() -> bool:
     """Returns whether cuSOLVER has Xgeev (CUDA 12.8 or later). A missing library raises its error when a
     function is called."""
     return CUSOLVER.has("Xgeev") or not CUSOLVER.has("Xgetrf")
@@ -244,9 +250,9 @@ def eig(stack: DeviceNDArray, vectors: bool) -> tuple[DeviceNDArray, Any, Device
     values = empty_like(stack, (count, n), np.result_type(stack.dtype, np.complex64))
     made = empty_like(stack, stack.shape, stack.dtype) if vectors else None
     infos = empty_like(stack, (count,), np.int32)
-    kind, of_values = _type(stack), _type(values)
+    kind, of_values = _cuda_type(stack), _cuda_type(values)
 
-    def args(i):
+    def library_arguments(i):
         right = None if made is None else made[i]
         return (
             0,
@@ -266,9 +272,9 @@ def eig(stack: DeviceNDArray, vectors: bool) -> tuple[DeviceNDArray, Any, Device
             kind,
         )
 
-    geev = _StackSolver(stack, "Xgeev", *args(0))
+    geev = _StackSolver(stack, "Xgeev", *library_arguments(0))
     for i in range(count):
-        geev(*args(i), infos[i : i + 1])
+        geev(*library_arguments(i), infos[i : i + 1])
     return values, made, infos
 
 
@@ -283,7 +289,7 @@ def _run_jacobi(stack, name, args, infos, parameters):
 
 def _tiny_svd(stack, full, vectors):
     count, n, m = stack.shape
-    values = empty_like(stack, (count, n), real_of(stack.dtype))
+    values = empty_like(stack, (count, n), real_dtype(stack.dtype))
     infos = empty_like(stack, (count,), np.int32)
     u, v = (empty_like(stack, (count, k, k), stack.dtype) for k in (m, n))
     name = f"{LETTERS[stack.dtype.char]}gesvdjBatched"
@@ -301,7 +307,7 @@ def svd(stack: DeviceNDArray, full: bool, vectors: bool) -> tuple[Any, Any, Any,
     The matrices must have at least as many rows as columns, and are overwritten.
     """
     count, n, m = stack.shape
-    if is_small(stack, TINY):
+    if is_stack_of_small_matrices(stack, TINY):
         return _tiny_svd(stack, full, vectors)
     if vectors and n >= POLAR and CUSOLVER.has("Xgesvdp"):
         return _polar_svd(stack, full)
@@ -320,7 +326,7 @@ def _polar_svd(stack, full):
     work = stack.astype(np.result_type(dtype, np.float64)) if limit else stack.copy("C")
     u, values, v, infos, perturbed = _polar_factors(work, full)
     if limit:
-        u, v, values = u.astype(dtype), v.astype(dtype), values.astype(real_of(dtype))
+        u, v, values = u.astype(dtype), v.astype(dtype), values.astype(real_dtype(dtype))
     highest = values[:, 0].copy_to_host()  # waits
     for i in np.flatnonzero((infos.copy_to_host() != 0) | ~(perturbed <= limit * highest)):
         one = slice(i, i + 1)
@@ -332,19 +338,19 @@ def _polar_factors(stack, full):
     """Returns (columns of U, singular values, columns of V^H, infos, perturbations). cuSOLVER writes the
     perturbations to host memory, so read them only after waiting for the stream."""
     count, n, m = stack.shape
-    values = empty_like(stack, (count, n), real_of(stack.dtype))
+    values = empty_like(stack, (count, n), real_dtype(stack.dtype))
     infos = empty_like(stack, (count,), np.int32)
     u = empty_like(stack, (count, m if full else n, m), stack.dtype)
     v = empty_like(stack, (count, n, n), stack.dtype)
-    kind, real, perturbed = _type(stack), _type(values), np.zeros(count)
+    kind, real, perturbed = _cuda_type(stack), _cuda_type(values), np.zeros(count)
     begin = (1, 0 if full else 1, m, n, kind)
 
-    def args(i):
+    def library_arguments(i):
         return (*begin, stack[i], m, real, values[i], kind, u[i], m, kind, v[i], n, kind)
 
-    gesvdp = _StackSolver(stack, "Xgesvdp", *args(0))
+    gesvdp = _StackSolver(stack, "Xgesvdp", *library_arguments(0))
     for i in range(count):
-        gesvdp(*args(i), infos[i : i + 1], more=(perturbed.ctypes.data + 8 * i,))
+        gesvdp(*library_arguments(i), infos[i : i + 1], more=(perturbed.ctypes.data + 8 * i,))
     return u, values, _conjugate_copy(v.swapaxes(1, 2)), infos, perturbed
 
 
@@ -355,14 +361,14 @@ def _conjugate_copy(array):
 
 def _qr_svd(stack, full, vectors):
     count, n, m = stack.shape
-    values = empty_like(stack, (count, n), real_of(stack.dtype))
+    values = empty_like(stack, (count, n), real_dtype(stack.dtype))
     infos = empty_like(stack, (count,), np.int32)
     u = empty_like(stack, (count, m if full else n, m), stack.dtype) if vectors else None
     v = empty_like(stack, (count, n, n), stack.dtype) if vectors else None
     job = ord("N") if not vectors else ord("A") if full else ord("S")
-    kind, real = _type(stack), _type(values)
+    kind, real = _cuda_type(stack), _cuda_type(values)
 
-    def args(i=None):
+    def library_arguments(i=None):
         one = (
             (stack, values, u, v)
             if i is None
@@ -371,7 +377,7 @@ def _qr_svd(stack, full, vectors):
         a, s, left, right = one
         return job, job, m, n, kind, a, m, real, s, kind, left, m, kind, right, n, kind
 
-    gesvd = _StackSolver(stack, "Xgesvd", *args())
+    gesvd = _StackSolver(stack, "Xgesvd", *library_arguments())
     for i in range(count):
-        gesvd(*args(i), infos[i : i + 1])
+        gesvd(*library_arguments(i), infos[i : i + 1])
     return u, values, v, infos

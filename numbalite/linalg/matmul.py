@@ -88,10 +88,10 @@ def matmul(
     with assign.on_device(a.device):
         shape = _result_shape(a.shape, b.shape)
         made_of = a.dtype if dtype is None and _is_bfloat16(*given) else loop[2]
-        target = _target(out, shape, made_of, (a, b)) if axes is None else None
+        target = _direct_target(out, shape, made_of, (a, b)) if axes is None else None
         made = arguments.empty(shape, made_of) if target is None else target
         left, right, result = _as_matrices(a, b, made)
-        _multiply(left, right, result, stream)
+        _multiply_into(left, right, result, stream)
         made = made if axes is None else back(made)
         if out is None:
             return (
@@ -99,7 +99,7 @@ def matmul(
             )
         if made is not out:
             _check_shape(out, made.shape)
-            _put(made, out, stream)
+            _store_product(made, out, stream)
         return out
 
 
@@ -135,14 +135,14 @@ def _check_shape(out, shape):
         raise ValueError(f"matmul: the output array has shape {out.shape}, the result {shape}")
 
 
-def _put(made, out, stream):
+def _store_product(made, out, stream):
     if isinstance(out, np.ndarray):
         out[...] = made.copy_to_host(stream=stream)
     else:
         assign.assign(operands.device_view(out), made, stream)
 
 
-def _target(out, shape, dtype, sources):
+def _direct_target(out, shape, dtype, sources):
     """Returns `out` if the product can be written directly to `out`, otherwise None."""
     if out is None or not isinstance(out, _core.DeviceArray):
         return None
@@ -180,12 +180,12 @@ def _result_shape(a, b):
     except ValueError:
         raise ValueError(
             f"operands could not be broadcast together with remapped shapes [original->remapped]: "
-            f"{shapes._brief(a)}->{_remapped_shape(a)} {shapes._brief(b)}->{_remapped_shape(b)} "
+            f"{shapes._shape_text(a)}->{_remapped_shape_text(a)} {shapes._shape_text(b)}->{_remapped_shape_text(b)} "
         ) from None
     return stacked + a[-2:-1] + (b[-1:] if len(b) > 1 else ())
 
 
-def _remapped_shape(shape):
+def _remapped_shape_text(shape):
     return f"({','.join([*map(str, shape[:-2]), 'newaxis', 'newaxis'])})"
 
 
@@ -213,16 +213,16 @@ def _move_matrix_axes(a, b, axes):
         axes = [*axes, ()]
     moved = []
     for one, given in ((a, axes[0]), (b, axes[1])):
-        given = shapes.numbers_of(given)
+        given = shapes.tuple_of_integers(given)
         moved.append(moveaxis(one, given, tuple(range(-len(given), 0))))
-    last = shapes.numbers_of(axes[2])
+    last = shapes.tuple_of_integers(axes[2])
     return *moved, lambda made: moveaxis(made, tuple(range(-len(last), 0)), last)
 
 
 # ---------------------------------------------------------------------------------------- products
 
 
-def _multiply(a, b, out, stream):
+def _multiply_into(a, b, out, stream):
     """Computes out = a @ b for arrays with at least two axes. `out` must have the loop's dtype and share no
     memory with a and b."""
     rows, columns = a.shape[-2], b.shape[-1]
@@ -265,7 +265,7 @@ def _multiply_by_tiles(a, b, out, stacked, stream):
         made = out._reshaped_view((1, count, rows, columns), "C", False)
     direct = made is not None and operands.is_aligned(made)
     target = made if direct else arguments.empty((parts, count, rows, columns), out.dtype)
-    _kernel(out.dtype)[min(tiles * parts, 2**31 - 1), _BLOCK, stream](*flat, target)
+    _matmul_kernel(out.dtype)[min(tiles * parts, 2**31 - 1), _BLOCK, stream](*flat, target)
     if not direct:
         total = (
             cuda_ufunc_for(np.add).reduce(target, 0, out.dtype, stream=stream)
@@ -301,7 +301,7 @@ def _merge_batch_axes(array, count):
 
 
 @functools.cache
-def _kernel(dtype):
+def _matmul_kernel(dtype):
     source = templates.fill_template("matmul")
     return builtin_kernel(source, f"matmul<{dtype.name}>")
 
@@ -405,7 +405,7 @@ def _drop_last_axes(made: DeviceNDArray, axes: int, out: Any) -> Any:
     if out is None:
         return made
     _check_shape(out, made.shape)
-    _put(made, out, 0)
+    _store_product(made, out, 0)
     return out
 
 

@@ -13,9 +13,15 @@ from numbalite import types
 from numbalite.functions import arguments as given
 from numbalite.functions import reductions
 from numbalite.functions.onepass import accumulator, cxx_type, run_reduction
-from numbalite.linalg.arguments import LinAlgError, computed_in, matrices, real_of, square
+from numbalite.linalg.arguments import (
+    LinAlgError,
+    compute_dtype,
+    matrix_array,
+    real_dtype,
+    square_matrix_array,
+)
 from numbalite.linalg.decompositions import svd
-from numbalite.linalg.solving import inverses
+from numbalite.linalg.solving import inverse_stack
 from numbalite.ndarray.assign import on_device_of
 from numbalite.ndarray.dispatch import implements
 from numbalite.ufuncs import elementwise, operands
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
 @functools.cache
 def _magnitude_reduction(ufunc, dtype):
     """Returns a MapReduce, which computes each element's magnitude and reduces the magnitudes in one pass."""
-    real = real_of(dtype)
+    real = real_dtype(dtype)
     signature = types.Signature(types.scalar(real), (types.scalar(dtype),))
     function = elementwise.template_function("magnitude", "squares")
     return MapReduce(function, signature, cuda_ufunc_for(ufunc), real)
@@ -45,36 +51,36 @@ def _reduce_magnitudes(ufunc, x, axis, keepdims):
 
 
 @functools.cache
-def _norms(dtype):
+def _norm_loops(dtype):
     if dtype.char in "?bB":  # squares of 8-bit integers are summed exactly, as integers
         return OperatorLoops("norm_of<int, numbalite::int64>", "norm", 8)
     wide = dtype if dtype.kind in "fc" else np.dtype(float)
-    text, size = accumulator(*[real_of(wide)] * 3)
+    text, size = accumulator(*[real_dtype(wide)] * 3)
     return OperatorLoops(f"norm_of<{cxx_type(wide)}, {text}>", "norm", size)
 
 
-def _inexact_array(x):
+def _as_inexact(x):
     return x if x.dtype.kind in "fc" else x.astype(float)
 
 
 def _euclidean_norm(x, axis, keepdims):
     is_integer = x.dtype.kind in "biu"
     if (is_integer or x.dtype.char in ("e", *IN_OWN_PRECISION)) and x.size:
-        result = np.dtype(float) if is_integer else real_of(x.dtype)
-        return run_reduction(_norms(x.dtype), x, axis, keepdims, result, 1.0, True)
-    x = _inexact_array(x)
+        result = np.dtype(float) if is_integer else real_dtype(x.dtype)
+        return run_reduction(_norm_loops(x.dtype), x, axis, keepdims, result, 1.0, True)
+    x = _as_inexact(x)
     squares = elementwise.template_ufunc("squared", "squares")(x)
     return np.sqrt(reductions.sum(squares, axis, keepdims=keepdims))
 
 
-def _vector(x, order, axis, keepdims):
+def _vector_norm(x, order, axis, keepdims):
     if order is None or order == 2:
         return _euclidean_norm(x, axis, keepdims)
     if isinstance(order, str):
         raise ValueError(f"Invalid norm order '{order}' for vectors")
-    x = _inexact_array(x)
+    x = _as_inexact(x)
     if order == 0:
-        return reductions.sum(np.not_equal(x, 0), axis, real_of(x.dtype), keepdims=keepdims)
+        return reductions.sum(np.not_equal(x, 0), axis, real_dtype(x.dtype), keepdims=keepdims)
     if order in _REDUCED_MAGNITUDES:
         return _reduce_magnitudes(_REDUCED_MAGNITUDES[order], x, axis, keepdims)
     size = np.abs(x)
@@ -97,10 +103,10 @@ _BY_SUMS = {
 }
 
 
-def _matrix(x, order, axes, keepdims):
+def _matrix_norm(x, order, axes, keepdims):
     if order in (None, "fro", "f"):
         return _euclidean_norm(x, tuple(axes), keepdims)
-    x = _inexact_array(x)
+    x = _as_inexact(x)
     if order in _BY_VALUES:
         last = x.transpose([i for i in range(x.ndim) if i not in axes] + list(axes))
         made = _BY_VALUES[order](svd(last, compute_uv=False))
@@ -141,8 +147,8 @@ def norm(x, ord=None, axis=None, keepdims: bool = False) -> Any:
         operands.axes_of(tuple(axes), x.ndim)  # raises an exception for invalid or repeated axes
         axes = tuple(one % x.ndim for one in axes)
         if len(axes) == 1:
-            return _vector(x, ord, axes[0], keepdims)
-        return _matrix(x, ord, axes, keepdims)
+            return _vector_norm(x, ord, axes[0], keepdims)
+        return _matrix_norm(x, ord, axes, keepdims)
 
 
 @implements("linalg.matrix_norm")
@@ -171,7 +177,7 @@ def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2) -> Any:
 def cond(x, p=None) -> Any:
     """Returns the condition number in a norm; infinity for a singular matrix."""
     with on_device_of(x):
-        x = matrices("cond", x, "x")
+        x = matrix_array("cond", x, "x")
         if 0 in x.shape[-2:]:
             raise LinAlgError("cond is not defined on empty arrays")
         if p in (None, 2, -2):
@@ -179,9 +185,9 @@ def cond(x, p=None) -> Any:
             ends = values[..., 0], values[..., -1]
             made = np.true_divide(*(ends[::-1] if p == -2 else ends))
         else:
-            x = square("cond", x, "x")
-            dtype = computed_in("cond", x)
-            inverse, infos = inverses(x, dtype)
+            x = square_matrix_array("cond", x, "x")
+            dtype = compute_dtype("cond", x)
+            inverse, infos = inverse_stack(x, dtype)
             inverse = inverse.reshape(x.shape)
             axes = (-2, -1)
             made = norm(x.astype(dtype, copy=False), p, axes) * norm(inverse, p, axes)

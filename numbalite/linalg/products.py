@@ -53,18 +53,18 @@ def dot(a, b, out=None) -> DeviceNDArray:
         _check_out("dot", out, shape, np.result_type(a.dtype, b.dtype))
     if a.ndim <= 2 and b.ndim <= 2:
         return _matmul.dot(a, b, out)
-    return _contracted(a, b, [i], [j], out)
+    return _contract_axes(a, b, [i], [j], out)
 
 
 def _check_summed_lengths(a, b, i, j):
     if a.shape[i] != b.shape[j]:
         raise ValueError(
-            f"shapes {shapes._brief(a.shape)} and {shapes._brief(b.shape)} not aligned: "
+            f"shapes {shapes._shape_text(a.shape)} and {shapes._shape_text(b.shape)} not aligned: "
             f"{a.shape[i]} (dim {i}) != {b.shape[j]} (dim {j})"
         )
 
 
-def _contracted(a, b, of_a: Sequence[int], of_b: Sequence[int], out: Any = None):
+def _contract_axes(a, b, of_a: Sequence[int], of_b: Sequence[int], out: Any = None):
     """Sums products over the axes `of_a` of a and `of_b` of b, by one matrix product."""
     for i, j in zip(of_a, of_b, strict=True):
         _check_summed_lengths(a, b, i, j)
@@ -105,7 +105,7 @@ def inner(a, b, /) -> DeviceNDArray:
     a, b = arguments.arrays_of((a, b), "an operand of inner")
     if a.ndim == 0 or b.ndim == 0:
         return np.multiply(a, b)
-    return _contracted(a, b, [a.ndim - 1], [b.ndim - 1])
+    return _contract_axes(a, b, [a.ndim - 1], [b.ndim - 1])
 
 
 @implements("outer")
@@ -146,13 +146,13 @@ def tensordot(a, b, axes=2) -> DeviceNDArray:
             _raise_count_error(a, b, count)
         of_a, of_b = list(range(a.ndim - count, a.ndim)), list(range(count))
     else:
-        of_a, of_b = (list(shapes.numbers_of(one)) for one in axes)
+        of_a, of_b = (list(shapes.tuple_of_integers(one)) for one in axes)
     if len(of_a) != len(of_b):
         raise ValueError("shape-mismatch for sum")
     of_a, of_b = list(axes_of(of_a, a.ndim)), list(axes_of(of_b, b.ndim))
     if any(a.shape[i] != b.shape[j] for i, j in zip(of_a, of_b, strict=True)):
         raise ValueError("shape-mismatch for sum")
-    return _contracted(a, b, of_a, of_b)
+    return _contract_axes(a, b, of_a, of_b)
 
 
 def _raise_count_error(a, b, count):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @functools.cache
-def _result_class(name):
+def _result_tuple_class(name):
     """Returns the class of the named tuple that NumPy's function of this name returns; a plain tuple before NumPy
     1.25."""
     made = type(getattr(np.linalg, name)(np.eye(1)))
@@ -28,7 +28,7 @@ def _result_class(name):
 
 def as_named_tuple(name: str, *values: Any) -> Any:
     """Returns the values as the tuple that NumPy's function of this name returns."""
-    return _result_class(name)(*values)
+    return _result_tuple_class(name)(*values)
 
 
 @jit
@@ -63,7 +63,7 @@ def _join_pairs(out, values, columns):
     """
 
 
-def joined_pairs(values: DeviceNDArray, columns: DeviceNDArray) -> DeviceNDArray:
+def complex_eigenvectors(values: DeviceNDArray, columns: DeviceNDArray) -> DeviceNDArray:
     """Returns row-major complex eigenvectors from LAPACK's column-major result for real matrices.
 
     For two conjugate eigenvalues, two neighbouring columns contain an eigenvector's real and imaginary part.
@@ -74,7 +74,7 @@ def joined_pairs(values: DeviceNDArray, columns: DeviceNDArray) -> DeviceNDArray
     return out
 
 
-def triangle(source: DeviceNDArray, lower: bool) -> DeviceNDArray:
+def copy_of_triangle(source: DeviceNDArray, lower: bool) -> DeviceNDArray:
     """Returns a new stack with the lower or upper triangles of another stack; all other elements are zero."""
     out = empty_like(source, source.shape, source.dtype)
     if out.size:
@@ -84,7 +84,7 @@ def triangle(source: DeviceNDArray, lower: bool) -> DeviceNDArray:
     return out
 
 
-def identities(like: Any, count: int, rows: int, dtype: Any) -> DeviceNDArray:
+def identity_stack(like: Any, count: int, rows: int, dtype: Any) -> DeviceNDArray:
     """Returns a stack of identity matrices."""
     out = empty_like(like, (count, rows, rows), dtype)
     if out.size:

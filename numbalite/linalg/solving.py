@@ -15,15 +15,15 @@ from numbalite.functions.creation import number_sequence
 from numbalite.linalg import lapack
 from numbalite.linalg.arguments import (
     LinAlgError,
-    check,
-    computed_in,
-    real_of,
+    check_infos,
+    compute_dtype,
+    copy_column_major,
+    copy_row_major,
+    real_dtype,
     same_device,
-    square,
-    stack,
-    transposed,
+    square_matrix_array,
 )
-from numbalite.linalg.results import as_named_tuple, identities, triangle
+from numbalite.linalg.results import as_named_tuple, copy_of_triangle, identity_stack
 from numbalite.ndarray.assign import on_device_of
 from numbalite.ndarray.dispatch import implements
 from numbalite.ufuncs import elementwise, operands
@@ -37,7 +37,7 @@ _SINGULAR = "Singular matrix"
 # ------------------------------------------------------------------------------------------- systems
 
 
-def _right_side(a, b):
+def _check_right_side(a, b):
     """Returns (b, with a column axis if b is a vector; whether b is a vector). Checks b's shape against
     a's."""
     is_vector = b.ndim == 1
@@ -52,10 +52,10 @@ def _right_side(a, b):
 def solve(a, b) -> Any:
     """Solves a x = b by LU with partial pivoting. Waits for the factorization: LinAlgError for a singular matrix."""
     with on_device_of(a, b):
-        a, b = square("solve", a), given.as_device_array(b, "b")
+        a, b = square_matrix_array("solve", a), given.as_device_array(b, "b")
         same_device("solve", a, b)
-        dtype = computed_in("solve", a, b)
-        b, is_vector = _right_side(a, b)
+        dtype = compute_dtype("solve", a, b)
+        b, is_vector = _check_right_side(a, b)
         try:
             batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         except ValueError:
@@ -67,27 +67,27 @@ def solve(a, b) -> Any:
         b = operands.broadcast_view(b, shape)
         if math.prod(a.shape[:-2]) != 1:
             a = operands.broadcast_view(a, batch + a.shape[-2:])
-        right = transposed(b, dtype)
+        right = copy_column_major(b, dtype)
         if right.size or a.size:
-            lus = stack(a, dtype)
-            pivots, infos = lapack.lu(lus)
+            lus = copy_row_major(a, dtype)
+            pivots, infos = lapack.factor_lu(lus)
             if right.size:
                 lapack.lu_solve(lus, pivots, right, lapack.TRANSPOSED)
-            check(infos, _SINGULAR)
+            check_infos(infos, _SINGULAR)
         if shape[-1] == 1:
             return right.reshape(shape[:-1] if is_vector else shape)
         return right.swapaxes(1, 2).copy("C").reshape(shape)
 
 
-def inverses(a: Any, dtype: Any) -> tuple[Any, Any]:
+def inverse_stack(a: Any, dtype: Any) -> tuple[Any, Any]:
     """Returns (the inverses of an array of matrices, infos)"""
-    lus = stack(a, dtype)
-    if lapack.is_small(lus, lapack.TINY) and lus.size:
+    lus = copy_row_major(a, dtype)
+    if lapack.is_stack_of_small_matrices(lus, lapack.TINY) and lus.size:
         return lapack.inverse(lus)
-    made = identities(lus, lus.shape[0], lus.shape[1], dtype)
+    made = identity_stack(lus, lus.shape[0], lus.shape[1], dtype)
     if not made.size:
         return made, empty_like(a, (0,), np.int32)
-    pivots, infos = lapack.lu(lus)
+    pivots, infos = lapack.factor_lu(lus)
     lapack.lu_solve(lus, pivots, made, lapack.NONE)
     return made, infos
 
@@ -96,9 +96,9 @@ def inverses(a: Any, dtype: Any) -> tuple[Any, Any]:
 def inv(a) -> Any:
     """Returns the inverse. Waits for the factorization: LinAlgError for a singular matrix."""
     with on_device_of(a):
-        a = square("inv", a)
-        made, infos = inverses(a, computed_in("inv", a))
-        check(infos, _SINGULAR)
+        a = square_matrix_array("inv", a)
+        made, infos = inverse_stack(a, compute_dtype("inv", a))
+        check_infos(infos, _SINGULAR)
         return made.reshape(a.shape)
 
 
@@ -133,9 +133,9 @@ def tensorsolve(a, b, axes=None) -> Any:
 
 def _lu_diagonals(a, dtype):
     """Returns (diagonals of LU, pivots, 1-based row numbers, infos)"""
-    lus = stack(a, dtype)
+    lus = copy_row_major(a, dtype)
     count, n, _ = lus.shape
-    pivots, infos = lapack.lu(lus)
+    pivots, infos = lapack.factor_lu(lus)
     indices = number_sequence(1, 1, n, pivots.dtype, lus)
     return lus.diagonal(0, 1, 2), pivots, indices, infos
 
@@ -151,8 +151,8 @@ def _identity_matrix(a, dtype):
 def det(a) -> Any:
     """Returns the determinant. Does not wait."""
     with on_device_of(a):
-        a = square("det", a)
-        dtype = computed_in("det", a)
+        a = square_matrix_array("det", a)
+        dtype = compute_dtype("det", a)
         if not a.size:
             return _identity_matrix(a, dtype)
         diagonals, pivots, indices, infos = _lu_diagonals(a, dtype)
@@ -167,9 +167,9 @@ def slogdet(a) -> Any:
     """Returns the sign (or phase) of the determinant and the logarithm of its magnitude. Does not
     wait."""
     with on_device_of(a):
-        a = square("slogdet", a)
-        dtype = computed_in("slogdet", a)
-        real = real_of(dtype)
+        a = square_matrix_array("slogdet", a)
+        dtype = compute_dtype("slogdet", a)
+        real = real_dtype(dtype)
         if not a.size:
             return as_named_tuple(
                 "slogdet", _identity_matrix(a, dtype), np.log(_identity_matrix(a, real))
@@ -193,13 +193,13 @@ def slogdet(a) -> Any:
 def cholesky(a, /, *, upper: bool = False) -> Any:
     """Returns L of a = L L^H, or U of a = U^H U. Waits; raises LinAlgError unless a is positive definite."""
     with on_device_of(a):
-        a = square("cholesky", a)
+        a = square_matrix_array("cholesky", a)
         # cuSOLVER reads a row-major a as a's transpose, which is conj(a); the lower triangle of conj(a)
         # consists of a's upper triangle. The factor L of conj(a), read as row-major, is the factor U of a.
-        factors = (stack if upper else transposed)(a, computed_in("cholesky", a))
+        factors = (copy_row_major if upper else copy_column_major)(a, compute_dtype("cholesky", a))
         if not factors.size:
             return factors.reshape(a.shape)
         infos = lapack.cholesky(factors)
-        made = triangle(factors if upper else factors.swapaxes(1, 2), not upper)
-        check(infos, "Matrix is not positive definite")
+        made = copy_of_triangle(factors if upper else factors.swapaxes(1, 2), not upper)
+        check_infos(infos, "Matrix is not positive definite")
         return made.reshape(a.shape)

@@ -25,7 +25,7 @@ from numbalite.ndarray import assign as _assign
 from numbalite.ndarray import implicit as _implicit
 from numbalite.ndarray import indexing as _indexing
 from numbalite.ndarray import printing as _printing
-from numbalite.ndarray.foreign import if_cuda_array
+from numbalite.ndarray.foreign import cuda_array_or_none
 from numbalite.ndarray.methods import Methods
 from numbalite.ndarray.views import Views
 from numbalite.runtime import devices as _devices
@@ -267,7 +267,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
             return str(self)
         return format(self.copy_to_host()[()], specification)
 
-    _repr_html_ = frontend.picture("array")
+    _repr_html_ = frontend.html_method("array")
 
     def bind(self, stream: StreamLike = 0) -> DeviceNDArray:
         """Returns a view of the array whose methods use this stream by default."""
@@ -325,7 +325,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
                 )
             order = "F" if self.is_f_contiguous() and not self.is_c_contiguous() else "C"
             return self._download(order, stream)
-        target = _assign.opaque_bytes(ary, self.dtype) if isinstance(ary, np.ndarray) else ary
+        target = _assign.as_raw_bytes(ary, self.dtype) if isinstance(ary, np.ndarray) else ary
         _check_match(self, target)
         if self.dtype.names is not None and _assign.has_gaps(self.dtype):
             # np.copyto keeps the bytes between the fields of `ary`
@@ -389,16 +389,16 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         >>> print(d)
         [0. 1. 2.]
         """
-        source = if_cuda_array(ary)
+        source = cuda_array_or_none(ary)
         if source is not None:
             _check_match(self, source)
             _require_writable(self)
             if self.dtype.names is not None:
                 _assign.assign(self, source, stream)
             elif self.size:
-                _assign.copy(source, self, stream)
+                _assign.copy_elements(source, self, stream)
         else:
-            source = _assign.opaque_bytes(np.asarray(ary), self.dtype)
+            source = _assign.as_raw_bytes(np.asarray(ary), self.dtype)
             _check_match(self, source)
             if self.dtype.names is not None and _assign.has_gaps(self.dtype):
                 _assign.assign(self, source, stream)
@@ -419,11 +419,11 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         creates an array on the current device of the loading thread."""
         if above.before_pickling is not None:
             above.before_pickling()
-        dense = self._without_gaps()
+        dense = self._copy_if_gaps()
         memory = dense._view((dense.nbytes,), (1,), np.uint8)
         return _unpickle_array, (memory.copy_to_host(), dense.dtype, dense.shape, dense.strides)
 
-    def _without_gaps(self):
+    def _copy_if_gaps(self):
         """Returns the array itself if its memory has no gaps, otherwise a copy with the same axis order."""
         if self.strides == shapes.packed_like(self.shape, self.strides, self.itemsize):
             return self
@@ -589,7 +589,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
                 order = self._memory_order() if order == "A" else order
                 result = _core.device_empty(self.shape, self.dtype, order)
         if self.size:
-            _assign.copy(self, result, stream or self.stream, apart=True)
+            _assign.copy_elements(self, result, stream or self.stream, apart=True)
         stream = stream or self.stream
         return result._bind(stream) if stream else result
 
@@ -760,7 +760,7 @@ def to_device(
         return to
     if device is not None:
         return _to_device(obj, stream, copy, _devices.number_of(device))
-    found = if_cuda_array(obj)
+    found = cuda_array_or_none(obj)
     if found is not None:
         return found
     host = np.asarray(obj)
@@ -776,7 +776,7 @@ def to_device(
 
 
 def _to_device(obj, stream, copy, number):
-    array = if_cuda_array(obj)
+    array = cuda_array_or_none(obj)
     if array is None:
         with _devices.gpus[number]:
             return to_device(obj, stream, copy)
@@ -814,7 +814,7 @@ def device_array_like(ary: Any, stream: StreamLike = 0) -> DeviceNDArray:
     (2, 4)
     """
     if not isinstance(ary, (np.ndarray, _core.DeviceArray)):
-        found = if_cuda_array(ary)
+        found = cuda_array_or_none(ary)
         ary = np.asarray(ary) if found is None else found
     shape, itemsize = ary.shape, ary.dtype.itemsize
     strides = shapes.packed_like(shape, ary.strides, itemsize)
@@ -856,7 +856,7 @@ def In(array: Any) -> _core.Transfer:
 def Out(array: Any) -> _core.Transfer:
     """Marks a host array that a kernel only writes.
 
-    It is not copied to the device. The kernel must write every element:
+    The array is not copied to the device. The kernel must write every element:
     elements that it does not write get arbitrary values from device memory. See
     `In` for an example.
 

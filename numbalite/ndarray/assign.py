@@ -37,7 +37,7 @@ _NUMBERS = frozenset((bool, int, float, complex))
 _PLAIN = _NUMBERS | {list, tuple}  # types that are never device arrays of other libraries
 
 
-class _Nothing:
+class _NoContext:
     def __enter__(self):
         pass
 
@@ -45,7 +45,7 @@ class _Nothing:
         pass
 
 
-_nothing = _Nothing()
+_nothing = _NoContext()
 
 
 def on_device(number: int) -> Any:
@@ -85,7 +85,7 @@ def assign(target: Any, value: Any, stream: StreamLike = 0) -> None:
 
 def _assign_value(target, value, stream):
     is_plain = type(value) in _PLAIN or isinstance(value, np.generic)
-    found = None if is_plain else foreign.if_cuda_array(value)  # mapped NumPy arrays too
+    found = None if is_plain else foreign.cuda_array_or_none(value)  # mapped NumPy arrays too
     if found is not None:
         _assign_device_array(target, found, stream)
     elif isinstance(value, np.ndarray):
@@ -164,7 +164,7 @@ def with_text_length(dtype: np.dtype, source: np.dtype) -> np.dtype:
     return np.empty(0, source).astype(dtype).dtype
 
 
-def opaque_bytes(host: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def as_raw_bytes(host: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Returns host records as a view of raw bytes, if only C++ declares the fields of the dtype."""
     is_opaque = dtype.kind == "V" and dtype.names is None and dtype.subdtype is None
     is_record = host.dtype.names is not None and host.dtype.itemsize == dtype.itemsize
@@ -172,11 +172,11 @@ def opaque_bytes(host: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _assign_host_array(target, host, stream):
-    host = opaque_bytes(host, target.dtype)
+    host = as_raw_bytes(host, target.dtype)
     if host.ndim == 0:
         fill(target, scalar_array(host, target.dtype), stream)
         return
-    short = shapes.squeezed_to(host.shape, target.shape)
+    short = shapes.drop_leading_ones(host.shape, target.shape)
     host = host.reshape(short) if short != host.shape else host
     if 0 in target.shape:
         return
@@ -203,9 +203,9 @@ def _assign_host_array(target, host, stream):
 def _assign_device_array(target, source, stream):
     if source.shape == target.shape and source.dtype == target.dtype:
         if target.size:
-            copy(source, target, stream)
+            copy_elements(source, target, stream)
         return
-    short = shapes.squeezed_to(source.shape, target.shape)
+    short = shapes.drop_leading_ones(source.shape, target.shape)
     if short != source.shape:
         gone = source.ndim - len(short)
         source = source._view(short, source.strides[gone:], source.dtype)
@@ -214,7 +214,7 @@ def _assign_device_array(target, source, stream):
     if source.device != target.device:
         source = copy_to_device_number(source, target.device, stream, target.stream)
     if source.dtype == target.dtype:
-        copy(broadcast_view(source, target.shape), target, stream)
+        copy_elements(broadcast_view(source, target.shape), target, stream)
     elif is_number(source.dtype) and is_number(target.dtype):
         warn_of_complex(source.dtype, target.dtype)
         convert_elements(source, target, stream)
@@ -327,13 +327,13 @@ def convert_elements(source: Any, target: Any, stream: StreamLike = 0) -> None:
             ufunc(source, out=target, casting="unsafe", stream=stream)
 
 
-def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) -> None:
+def copy_elements(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) -> None:
     """Copies between device arrays of equal shape and dtype, on any devices. apart: the caller guarantees
     that the arrays share no memory."""
     if source.device != target.device:
         if not stream and not _have_same_order(source, target):
-            source = copy_to_device_number(source._without_gaps(), target.device, own=target.stream)
-            copy(source, target)
+            source = copy_to_device_number(source._copy_if_gaps(), target.device, own=target.stream)
+            copy_elements(source, target)
         else:
             # Without a stream argument, the copy is ordered with the streams of both arrays
             target._copy(source, stream)
@@ -343,7 +343,7 @@ def copy(source: Any, target: Any, stream: StreamLike = 0, apart: bool = False) 
     if words is None:
         target._copy(source, stream)
     elif not apart and _core.arrays_overlap(source, target, True):
-        copy(source.copy("K", stream), target, stream)
+        copy_elements(source.copy("K", stream), target, stream)
     else:
         if target.nbytes >= transposing.MIN_BYTES:
             with on_device(target.device):
@@ -360,8 +360,8 @@ def _have_same_order(source, target):
 
 
 def _as_integers(host, target):
-    """Returns views of a small host array and a device array as integers with the bits of their elements;
-    None for too many axes."""
+    """Returns views of a small host array and a device array as integers with the bits of their elements,
+    or None for too many axes."""
     shape, size = target.shape, target.itemsize
     low = target._address % 16
     word = copyplan.copy_dtype(shape, size, (*target.strides, low))

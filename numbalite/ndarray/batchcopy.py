@@ -26,7 +26,7 @@ _MAX_OF_MANY_DIMS = 16
 _THREADS = 256  # equal to the constant in cuda_src/templates/join.cu
 
 
-class Part(NamedTuple):
+class CopyPart(NamedTuple):
     """One copy: the shape, the strides of source and target, and the byte offset of the first element in each array."""
 
     kernel_source: DeviceNDArray
@@ -37,7 +37,7 @@ class Part(NamedTuple):
     at: int
 
 
-def copy_parts(target: DeviceNDArray, parts: Sequence[Part]) -> None:
+def copy_parts(target: DeviceNDArray, parts: Sequence[CopyPart]) -> None:
     """Copies parts into the target. The source arrays have the target's dtype and must not overlap with the
     target."""
     parts = [part for part in parts if 0 not in part.shape]
@@ -46,7 +46,7 @@ def copy_parts(target: DeviceNDArray, parts: Sequence[Part]) -> None:
         if not _copy_by_one_launch(target, some):
             for source, shape, of, to, begin, at in some:
                 into = target._view(shape, to, target.dtype, at)
-                assign.copy(source._view(shape, of, source.dtype, begin), into, apart=True)
+                assign.copy_elements(source._view(shape, of, source.dtype, begin), into, apart=True)
 
 
 def _split_launches(parts, itemsize):

@@ -74,7 +74,7 @@ def implements(*names: str) -> Callable[[Function], Function]:
 
     The function has NumPy's parameters. The device version receives the caller's arguments, without `like=`.
     "ndarray.sort" registers a method for which NumPy has no function. For a name that the installed NumPy
-    lacks, only `newer_function` returns the device version.
+    lacks, only `function_of_later_numpy` returns the device version.
 
     Calls are traced and replayed (numbalite/runtime/traced.py).
     """
@@ -101,13 +101,13 @@ def numpy_function(name: str) -> Callable | None:
     return found
 
 
-def newer_function(name: str) -> Callable | None:
+def function_of_later_numpy(name: str) -> Callable | None:
     """Returns the device version of a function that only later versions of NumPy have, or None."""
     load_namespace("numpy")
     return _newer.get(name)
 
 
-def name_of(function: Callable) -> str:
+def qualified_name(function: Callable) -> str:
     """Returns the qualified name of a function, such as "numpy.linalg.norm"."""
     module = getattr(function, "__module__", None) or "numpy"
     return f"{module}.{getattr(function, '__name__', function)}"
@@ -130,7 +130,7 @@ def find_function(function: Callable) -> Callable:
         importlib.import_module(module)
         found = _core.array_functions.get(function)
     if found is None:
-        raise TypeError(f"{name_of(function)} has no counterpart on the device: {WAYS_OUT}")
+        raise TypeError(f"{qualified_name(function)} has no counterpart on the device: {WAYS_OUT}")
     return found
 
 

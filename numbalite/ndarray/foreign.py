@@ -52,7 +52,7 @@ def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
     return _core.from_interface(obj, sync and config.CUDA_ARRAY_INTERFACE_SYNC)
 
 
-def if_cuda_array(obj: Any) -> Any:
+def cuda_array_or_none(obj: Any) -> Any:
     """Like as_cuda_array, but returns None for an object without device memory. Reads the object's
     interface dictionary only once."""
     if type(obj) is np.ndarray:
@@ -62,7 +62,7 @@ def if_cuda_array(obj: Any) -> Any:
     return _core.from_interface(obj, config.CUDA_ARRAY_INTERFACE_SYNC, True)
 
 
-class _Described:
+class _InterfaceObject:
     """An object with a `__cuda_array_interface__` that keeps an owner alive."""
 
     def __init__(self, description, owner):
@@ -104,4 +104,4 @@ def from_cuda_array_interface(
     array([0., 1., 2.])
     """
     sync = sync and config.CUDA_ARRAY_INTERFACE_SYNC
-    return _core.from_interface(_Described(desc, owner), sync)
+    return _core.from_interface(_InterfaceObject(desc, owner), sync)

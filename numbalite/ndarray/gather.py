@@ -21,7 +21,7 @@ _THREADS, _SEVERAL, _MANY = 256, 4, 1 << 20
 """Threads of a block, words of a thread, and from how many on it has several, in runs that a block fills."""
 
 
-class Index(NamedTuple):
+class AxisIndex(NamedTuple):
     """An index array for one axis of the indexed array."""
 
     array: Any
@@ -60,7 +60,7 @@ def scatter(
 
 def _gather_or_scatter(source, of, target, to, shape, indices, mode, scatters, stream):
     if not indices:
-        assign.copy(
+        assign.copy_elements(
             source._view_with_layout(shape, of), target._view_with_layout(shape, to), stream
         )
         return

@@ -53,7 +53,7 @@ def _array_in_buffer(cls, shape, dtype, strides, order, allocate):
     dtype = np.dtype(dtype)
     if dtype.hasobject:
         raise TypeError(f"dtype {dtype!r} cannot be held in device memory")
-    shape = (shape,) if not np.iterable(shape) else shapes.items_of(shape, "shape")
+    shape = (shape,) if not np.iterable(shape) else shapes.tuple_of_items(shape, "shape")
     if any(isinstance(n, float) for n in shape):
         raise TypeError(f"a shape is made of integers, not {shape!r}")
     if any(n < 0 for n in shape):
@@ -78,7 +78,7 @@ def _byte_bounds(array):
     return array_utils.byte_bounds(array.view(np.ndarray))
 
 
-def _stream_or_none(stream):
+def _check_stream(stream):
     """Returns 0 for the default stream, or an object with __cuda_stream__; raises TypeError for other
     values."""
     if stream is None or (isinstance(stream, int) and stream == 0):
@@ -186,7 +186,7 @@ class _ReachableArray(np.ndarray):
     def bind(self, stream=0):
         """Returns a view whose consumers wait for another stream."""
         view = self.view()
-        view._stream = _stream_or_none(stream)
+        view._stream = _check_stream(stream)
         return view
 
     def is_c_contiguous(self) -> bool:
@@ -425,7 +425,7 @@ def mapped_array(
         order,
         lambda nbytes: managers.host_memory(nbytes, mapped=True, portable=portable, wc=wc),
     )
-    array._stream = _stream_or_none(stream)
+    array._stream = _check_stream(stream)
     return array
 
 
@@ -514,7 +514,7 @@ def managed_array(
         order,
         lambda nbytes: _core.host_memory(nbytes, "managed", 1 if attach_global else 2),
     )
-    array._stream = _stream_or_none(stream)
+    array._stream = _check_stream(stream)
     return array
 
 

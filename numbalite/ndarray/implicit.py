@@ -94,7 +94,7 @@ def _is_explicit(frame: FrameType) -> bool:
 
 
 def _called_name(frame: FrameType) -> str | None:
-    """Returns the name of the function that the frame is calling; None for an assignment, and if the source
+    """Returns the name of the function that the frame is calling, or None for an assignment, and if the source
     is not available."""
     positions = getattr(frame.f_code, "co_positions", None)
     if positions is None:  # before Python 3.11

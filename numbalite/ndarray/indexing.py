@@ -50,7 +50,7 @@ class _Selection(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     """The strides of the view in the shape of the result, zero along the axes of the indices."""
-    indices: list[gather.Index]
+    indices: list[gather.AxisIndex]
 
 
 @traced
@@ -58,7 +58,7 @@ def get_items(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: A
     """Returns array[key] as a new array, or stores it in `out`, which has the result's shape and dtype."""
     chosen = _first_axis_selection(array, _indices_of_rows(array, key))
     if chosen is None:
-        mask = _full_mask(array, key) if out is None else None
+        mask = _mask_over_all_axes(array, key) if out is None else None
         if mask is not None:
             return above.masks().select_by_mask(array, mask, stream)
         chosen = _select_elements(array, key, mode)
@@ -78,9 +78,9 @@ def put_items(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "ra
     """array[key] = value. If an index occurs twice, the stored value is undefined."""
     if array.readonly:
         raise ValueError("assignment destination is read-only")
-    mask = _full_mask(array, key)
+    mask = _mask_over_all_axes(array, key)
     if mask is not None:
-        _put_mask(array, mask, value, stream)
+        _assign_to_mask(array, mask, value, stream)
         return
     chosen = _select_elements(array, key, mode)
     if not chosen.shape and isinstance(value, (list, tuple)) and not array.dtype.names:
@@ -107,13 +107,13 @@ def put_items(array: Any, key: Any, value: Any, stream: Any = 0, mode: str = "ra
     )  # fmt: skip
 
 
-def _full_mask(array, key):
-    """Returns the mask, if the key is a single mask over all axes, on the device; None for other keys."""
+def _mask_over_all_axes(array, key):
+    """Returns the mask, if the key is a single mask over all axes, on the device, or None for other keys."""
     if isinstance(key, tuple):
         key = key[0] if len(key) == 1 else None
     if not isinstance(key, (np.ndarray, _core.DeviceArray, list)) or not array.ndim:
         return None
-    mask = foreign.if_cuda_array(key)
+    mask = foreign.cuda_array_or_none(key)
     if mask is None:
         mask = np.asarray(key)
     if mask.dtype != bool or mask.shape != array.shape:
@@ -126,7 +126,7 @@ def _full_mask(array, key):
     return mask
 
 
-def _put_mask(array, mask, value, stream):
+def _assign_to_mask(array, mask, value, stream):
     """array[mask] = value"""
     value = convert_like(value, array)
     if value.size == 1 and value.ndim <= 1:
@@ -148,21 +148,21 @@ def _put_mask(array, mask, value, stream):
 
 def convert_like(value: Any, array: Any) -> Any:
     """Converts a value to a device array with the dtype and device of `array`."""
-    found = foreign.if_cuda_array(value)
+    found = foreign.cuda_array_or_none(value)
     if found is not None:
         if found.device != array.device:
             found = assign.copy_to_device_number(found, array.device)
         return found if found.dtype == array.dtype else found.astype(array.dtype)
     if assign.holds_device_arrays(value):
         return convert_like(assign.stack_device_arrays(value), array)
-    host = _host_values(value, array.dtype)
+    host = _as_host_array(value, array.dtype)
     with assign.on_device(array.device):
         made = _core.device_empty(host.shape, array.dtype, "C")
     assign.assign(made, host)
     return made
 
 
-def _host_values(value, dtype):
+def _as_host_array(value, dtype):
     if dtype.names or not np.ndim(value):  # a tuple may be the value of a record
         try:
             return assign.scalar_array(value, dtype)
@@ -184,8 +184,8 @@ def _broadcast_strides(value, shape):
         return shapes.broadcast_strides(value.shape, value.strides, shape)
     except ValueError:
         raise ValueError(
-            f"shape mismatch: value array of shape {shapes._brief(value.shape)} could not be "
-            f"broadcast to indexing result of shape {shapes._brief(shape)}"
+            f"shape mismatch: value array of shape {shapes._shape_text(value.shape)} could not be "
+            f"broadcast to indexing result of shape {shapes._shape_text(shape)}"
         ) from None
 
 
@@ -202,7 +202,7 @@ def _indices_of_rows(array, key):
 
 
 def _first_axis_selection(array, key):
-    """Returns the _Selection of a key that is a single index array on the array's device; None for other
+    """Returns the _Selection of a key that is a single index array on the array's device, or None for other
     keys."""
     if isinstance(key, tuple):
         key = key[0] if len(key) == 1 else None
@@ -217,7 +217,7 @@ def _first_axis_selection(array, key):
         return None
     rest, strides = array.shape[1:], array.strides
     own = (*key.strides, *(0 for _ in rest))
-    index = gather.Index(key, own, array.shape[0], strides[0])
+    index = gather.AxisIndex(key, own, array.shape[0], strides[0])
     shape = (*key.shape, *rest)
     return _Selection(array, shape, (*(0 for _ in key.shape), *strides[1:]), [index])
 
@@ -233,7 +233,7 @@ def _select_elements(array, key, mode):
             basic.append(None)
             dim += 1
             continue
-        if isinstance(item, _Mask):
+        if isinstance(item, _MaskKey):
             flags.append((int(bool(item.values)),))
             continue
         if isinstance(item, slice):
@@ -271,7 +271,7 @@ def _select_elements(array, key, mode):
     for found, (_, dim, _) in zip(arrays, indices, strict=True):
         own = shapes.broadcast_strides(found.shape, found.strides, shape)
         own = (*(0 for _ in head), *own, *(0 for _ in tail))
-        made.append(gather.Index(found, own, view.shape[dim], view.strides[dim]))
+        made.append(gather.AxisIndex(found, own, view.shape[dim], view.strides[dim]))
     return _Selection(view, result, strides, made)
 
 
@@ -311,7 +311,7 @@ def _expand_key(array, key):
         items[at : at + len(dots)] = [slice(None)] * (array.ndim - taken)
     axis, made = 0, []
     for item in items:
-        if isinstance(item, _Mask):
+        if isinstance(item, _MaskKey):
             made += item.index_arrays(array, axis)
         else:
             made.append(item)
@@ -324,10 +324,10 @@ def _is_basic_item(item):
 
 
 def _axis_count(item):
-    return item.axes if isinstance(item, _Mask) else 0 if item is None or item is Ellipsis else 1
+    return item.axes if isinstance(item, _MaskKey) else 0 if item is None or item is Ellipsis else 1
 
 
-class _Mask:
+class _MaskKey:
     def __init__(self, values):
         self.values = values
         self.axes = values.ndim
@@ -350,13 +350,13 @@ class _Mask:
 
 def _index_arrays(item):
     """Returns a list with one index array or mask from an item of a key. Arrays stay on their device."""
-    found = foreign.if_cuda_array(item)
+    found = foreign.cuda_array_or_none(item)
     if found is None:
         found = np.asarray(item)
         if found.size == 0 and not isinstance(item, np.ndarray):
             found = found.astype(np.intp)
     if found.dtype == bool:
-        return [_Mask(found)]
+        return [_MaskKey(found)]
     if found.dtype.kind not in "iu":
         raise IndexError("arrays used as indices must be of integer (or boolean) type")
     return [found]
@@ -366,7 +366,7 @@ def _broadcast_indices(given):
     try:
         return np.broadcast_shapes(*given)
     except ValueError:
-        shown = " ".join(map(shapes._brief, given))
+        shown = " ".join(map(shapes._shape_text, given))
         raise IndexError(
             f"shape mismatch: indexing arrays could not be broadcast together with shapes {shown}"
         ) from None

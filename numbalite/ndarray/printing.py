@@ -40,7 +40,7 @@ def displayed_text(array: DeviceNDArray) -> str:
 
 
 def _printed_text(array, while_copied):
-    state, printed, options = _printable(array, while_copied)
+    state, printed, options = _state_or_elements(array, while_copied)
     if state is not None:
         return f"<{state}>"
     if not options:
@@ -54,7 +54,7 @@ def representation_of(array: DeviceNDArray, name: str) -> str:
     from numbalite.runtime import checks
 
     prefix = f"{name}("
-    state, printed, options = _printable(array, checks.display)
+    state, printed, options = _state_or_elements(array, checks.display)
     facts = [f"dtype={_dtype_text(array.dtype)}", f"device={array.device}"]
     if printed is None:
         return f"{prefix}<{state}>, {', '.join([f'shape={array.shape}', *facts])})"
@@ -77,18 +77,18 @@ def _dtype_text(dtype):
     return text if text.isidentifier() or dtype.names is not None else repr(text)
 
 
-def _printable(array, while_copied):
-    """Returns (state, None, {}), or (None, elements, options): see `_printed`."""
+def _state_or_elements(array, while_copied):
+    """Returns (state, None, {}), or (None, elements, options): see `_host_elements`."""
     try:
-        if array._in_capture() or _torch_captures():
+        if array._in_capture() or _is_torch_capturing():
             return IN_CAPTURE, None, {}
         with while_copied():
-            return None, *_printed(array)
+            return None, *_host_elements(array)
     except errors.CudaDriverError as error:
         return _device_state(error), None, {}
 
 
-def _torch_captures():
+def _is_torch_capturing():
     """Returns whether PyTorch is capturing the work of this thread into a graph. A copy on any stream would
     invalidate the capture."""
     torch = sys.modules.get("torch")
@@ -102,7 +102,7 @@ def _device_state(error):
     return str(error).partition(". ")[0]
 
 
-def _printed(array: DeviceNDArray) -> tuple[NDArray[Any], dict[str, int]]:
+def _host_elements(array: DeviceNDArray) -> tuple[NDArray[Any], dict[str, int]]:
     """Returns (a NumPy array whose text is that of the device array, options of `array2string`)."""
     options = np.get_printoptions()
     if array.size <= options["threshold"] or not array.ndim:

@@ -24,14 +24,14 @@ def compare_records(array: DeviceNDArray, other: Any, is_unequal: bool) -> Any:
     shape = np.broadcast_shapes(array.shape, other.shape)
     with assign.on_device_of(array):
         if not isinstance(other, _core.DeviceArray):
-            other = _to_device(other)
+            other = _copy_to_device(other)
         equal = _equal_fields(
             assign.broadcast_view(array, shape), assign.broadcast_view(other, shape), len(shape)
         )
         return np.logical_not(equal) if is_unequal else equal
 
 
-def _to_device(host):
+def _copy_to_device(host):
     made = _core.device_empty(host.shape, host.dtype)
     made._write(host, 0)
     return made

@@ -45,7 +45,7 @@ def _size_of(array):
 
 def to_device_frames(array: Any) -> Any:
     """Returns (header, [the bytes as an array on the device])"""
-    array = array._without_gaps()
+    array = array._copy_if_gaps()
     header = {
         "shape": array.shape,
         "strides": array.strides,

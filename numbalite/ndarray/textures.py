@@ -28,7 +28,7 @@ _LAYERED, _SURFACE, _CUBEMAP, _GATHER = 1, 2, 4, 8
 _AS_INTEGER, _NORMALIZED = 1, 2
 
 
-class _Array:
+class _TextureArray:
     """A CUDA array (memory for texture units), with the shape and dtype of the copied array."""
 
     def __init__(self, source, channels, layered, cubemap, flags):
@@ -39,7 +39,7 @@ class _Array:
             layered,
             cubemap,
         )
-        extents = _extents(source.shape, channels, layered, cubemap)
+        extents = _descriptor_extents(source.shape, channels, layered, cubemap)
         self.dimensions = 2 if cubemap else len(source.shape) - (channels > 1) - layered
         flags |= _LAYERED * layered | _CUBEMAP * cubemap
         self.row = extents[0] * channels * self.dtype.itemsize
@@ -210,7 +210,11 @@ def texture(
     else:
         source = _source_array(array)
         _check_shape(source, channels, layered, cubemap)
-        over = source if in_place else _Array(source, channels, layered, cubemap, _GATHER * gather)
+        over = (
+            source
+            if in_place
+            else _TextureArray(source, channels, layered, cubemap, _GATHER * gather)
+        )
     kind = np.dtype(over.dtype)
     if kind.kind in "iu":
         if read == "normalized" and kind.itemsize == 4:
@@ -268,7 +272,7 @@ def surface(
     """
     source = _source_array(array)
     _check_shape(source, channels, layered, cubemap)
-    over = _Array(source, channels, layered, cubemap, _SURFACE)
+    over = _TextureArray(source, channels, layered, cubemap, _SURFACE)
     handle = _core.TextureHandle.surface(over.handle)
     made = Surface(handle.handle)
     made._handle, made._over = handle, over
@@ -314,7 +318,7 @@ def _check_shape(source, channels, layered, cubemap):
         raise ValueError(f"a cubemap has shape (6, n, n), with layers (6 k, n, n), not {shape}")
 
 
-def _extents(shape, channels, layered, cubemap):
+def _descriptor_extents(shape, channels, layered, cubemap):
     """Returns (width, height, depth) of the driver's array descriptor."""
     shape = shape[:-1] if channels > 1 else shape
     if layered and not cubemap and len(shape) == 2:

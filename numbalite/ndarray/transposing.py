@@ -30,7 +30,7 @@ def copy_transposed(source: Any, target: Any, stream: Any) -> bool:
     copied.
 
     Both arrays have equal shape and dtype, and share no memory."""
-    found = matrix_stack(source.shape, source.strides, target.strides, source.itemsize)
+    found = as_matrix_stack(source.shape, source.strides, target.strides, source.itemsize)
     if found is None:
         return False
     shape, of, to = found
@@ -49,7 +49,7 @@ def copy_transposed(source: Any, target: Any, stream: Any) -> bool:
     return True
 
 
-def matrix_stack(shape: Any, of: Any, to: Any, size: int) -> Any:
+def as_matrix_stack(shape: Any, of: Any, to: Any, size: int) -> Any:
     """Describes a copy as transpositions of a stack of matrices: returns (shape, source strides, target strides), or
     None if the target's layout is not transposed.
 

@@ -66,7 +66,7 @@ class Views:
             return self._copy_reshaped(shape, order)
         if order == "C" and self.is_c_contiguous():
             return self._view(shape, None, self.dtype)
-        strides = shapes.strides_after(self.shape, self.strides, self.itemsize, shape, order)
+        strides = shapes.strides_of_reshape(self.shape, self.strides, self.itemsize, shape, order)
         return None if strides is None else self._view_with_layout(shape, strides)
 
     def _copy_reshaped(self, shape, order):
@@ -77,7 +77,7 @@ class Views:
             target = result._view_with_layout(
                 self.shape, shapes.packed(self.shape, self.itemsize, order)
             )
-            assign.copy(self, target, self.stream, apart=True)
+            assign.copy_elements(self, target, self.stream, apart=True)
         return result._bind(self.stream) if self.stream else result
 
     def _memory_order(self):
@@ -92,7 +92,7 @@ class Views:
         """
         source, order = self._bind(stream) if stream else self, shapes.order_of(order, "C")
         if order == "K":
-            axes = shapes.as_in_memory(self.shape, self.strides)
+            axes = shapes.memory_axis_order(self.shape, self.strides)
             source, order = source.transpose(axes), "C"
         if order == "A":
             order = self._memory_order()
@@ -136,7 +136,7 @@ class Views:
         if given and axes is not None:
             raise TypeError("transpose() takes axes or axes=, not both")
         axes = given if len(given) > 1 else given[0] if given else axes
-        axes = range(self.ndim)[::-1] if axes is None else shapes.numbers_of(axes)
+        axes = range(self.ndim)[::-1] if axes is None else shapes.tuple_of_integers(axes)
         if len(axes) != self.ndim:
             raise ValueError("axes don't match array")
         order = [shapes.axis_number(axis, self.ndim) for axis in axes]

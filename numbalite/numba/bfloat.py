@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numbalite.types.inkernel import PARTS, Word
+from numbalite.types.inkernel import PARTS, KernelName
 
 
-def __getattr__(name: str) -> Word:
+def __getattr__(name: str) -> KernelName:
     if name in PARTS["bf16"]:
-        return Word(f"bf16.{name}")
+        return KernelName(f"bf16.{name}")
     raise AttributeError(f"numba.cuda.bf16 has no {name!r}")

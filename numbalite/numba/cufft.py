@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from numbalite import cuda
-from numbalite.fft.execution import run as execute
+from numbalite.fft.execution import execute_transform as execute
 
 CUFFT_R2C, CUFFT_C2R, CUFFT_C2C = 0x2A, 0x2C, 0x29
 CUFFT_D2Z, CUFFT_Z2D, CUFFT_Z2Z = 0x6A, 0x6C, 0x69
@@ -29,7 +29,7 @@ class cufftError(Exception):
     """Raised for a plan or a transform that is not supported."""
 
 
-class _Side:
+class _SideLayout:
     """The memory layout of the input or the output: lengths, and strides in elements."""
 
     def __init__(self, lengths: Any, code: str, embed: Any, step: int, distance: int) -> None:
@@ -52,7 +52,7 @@ class _Side:
                 "shape": (batch, *self.lengths),
                 "strides": tuple(step * size for step in (distance, *steps)),
                 "typestr": self.dtype.str,
-                "data": (_address(data), False),
+                "data": (_device_address(data), False),
                 "version": 3,
                 "stream": None,
             }
@@ -73,15 +73,15 @@ class _Plan:
         source, target = _TYPES[kind]
         half = [*lengths[:-1], lengths[-1] // 2 + 1]
         self.lengths, self.kind, self.batch, self.stream = lengths, kind, int(batch), 0
-        self.source = _Side(half if target in "fd" else lengths, source, *before)
-        self.target = _Side(half if source in "fd" else lengths, target, *after)
+        self.source = _SideLayout(half if target in "fd" else lengths, source, *before)
+        self.target = _SideLayout(half if source in "fd" else lengths, target, *after)
 
     def run(self, kind: int, source: Any, target: Any, direction: int) -> None:
         if kind != self.kind:
             raise cufftError("cufftExec: the plan is for a transform of other types")
         stream = cuda.external_stream(self.stream) if self.stream else 0
         padded: list[int | None] = [None, None]
-        if _address(source) == _address(
+        if _device_address(source) == _device_address(
             target
         ):  # the real rows have padding for the complex numbers
             row = 2 * (self.lengths[-1] // 2 + 1)
@@ -93,7 +93,7 @@ class _Plan:
         execute(before, after, range(1, len(self.lengths) + 1), self.lengths, direction)
 
 
-def _address(data: Any) -> int:
+def _device_address(data: Any) -> int:
     if hasattr(data, "__cuda_array_interface__"):
         return data.__cuda_array_interface__["data"][0]
     return int(getattr(data, "value", data) or 0)

@@ -26,7 +26,9 @@ class Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         root = fullname.partition(".")[0]
         if root == "minpy":
-            return importlib.util.spec_from_loader(fullname, _Minpy(fullname), is_package=True)
+            return importlib.util.spec_from_loader(
+                fullname, _MinpyLoader(fullname), is_package=True
+            )
         if fullname == "skcuda":
             return importlib.util.spec_from_loader(fullname, _SkcudaLoader(), is_package=True)
         if fullname == "skcuda.cufft":
@@ -74,7 +76,7 @@ class _AliasLoader(Loader):
         module.__spec__ = self._spec  # importlib has set __spec__ to the spec of numba's name
 
 
-class _Minpy(Loader):
+class _MinpyLoader(Loader):
     """Returns a module of numbalite.autograd.minpy."""
 
     def __init__(self, name: str) -> None:

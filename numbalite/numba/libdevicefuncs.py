@@ -11,7 +11,7 @@ from numbalite.types.libdevice import SIGNATURES
 arg = namedtuple("arg", ("name", "ty", "is_ptr"))
 
 
-def _signature_of(name):
+def _result_and_parameters(name):
     """Returns (result type, all parameters). The first output is the result, except for sincos; all other
     outputs are written through pointers."""
     returns, signature = SIGNATURES[name].returns, SIGNATURES[name]
@@ -21,7 +21,7 @@ def _signature_of(name):
     return (void if pointers == returns else returns[0]), args
 
 
-functions = {f"__nv_{name}": _signature_of(name) for name in SIGNATURES}
+functions = {f"__nv_{name}": _result_and_parameters(name) for name in SIGNATURES}
 
 
 def create_signature(retty: Type, args: Sequence[arg]) -> Signature:

@@ -28,7 +28,7 @@ _ALONE = frozenset("-b -bb -B -d -E -i -I -O -OO -P -q -s -S -u -v -x".split())
 """Options of Python without a value."""
 
 
-def _options(arguments):
+def _split_options(arguments):
     """Returns (Python's own options at the beginning, all other arguments)"""
     at = 0
     while at < len(arguments):
@@ -45,7 +45,7 @@ def _options(arguments):
 def run(arguments: list[str]) -> int:
     """Runs ``FILE [args]``, a folder or an archive with a ``__main__.py``, ``-m MODULE [args]`` or
     ``-c CODE [args]``; options of Python, such as ``-W ignore``, may precede these."""
-    options, arguments = _options(arguments)
+    options, arguments = _split_options(arguments)
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-m", "-c")):
         given = f"unknown option {arguments[0]}" if arguments else "what to run is missing"
         print(f"run: {given}", file=sys.stderr)
@@ -67,7 +67,7 @@ def run(arguments: list[str]) -> int:
     if first == "-c":
         sys.path.insert(0, "")
         sys.argv = ["-c", *rest[1:]]
-        return _run_program(lambda: _execute(rest[0], "<string>"))
+        return _run_program(lambda: _execute_as_main(rest[0], "<string>"))
     if os.path.isdir(first) or zipfile.is_zipfile(first):
         sys.argv = arguments
         return _run_program(lambda: runpy.run_path(first, run_name="__main__"))
@@ -78,12 +78,12 @@ def run(arguments: list[str]) -> int:
         print(f"run: cannot read {first}: {problem.strerror}", file=sys.stderr)
         return 2
     sys.argv = arguments
-    config.hand_down("PROGRAM", os.path.abspath(first))  # to worker.py
+    config.set_for_child_processes("PROGRAM", os.path.abspath(first))  # to worker.py
     sys.path.insert(0, os.path.dirname(os.path.abspath(first)))
-    return _run_program(lambda: _execute(source, first, first))
+    return _run_program(lambda: _execute_as_main(source, first, first))
 
 
-def _execute(source, name, file=None):
+def _execute_as_main(source, name, file=None):
     """Runs source code as `__main__`."""
     main = ModuleType("__main__")
     main.__builtins__ = __builtins__

@@ -10,10 +10,10 @@ import numpy as np
 from numbalite import _core
 from numbalite.ufuncs import derivatives, element
 from numbalite.ufuncs.cudaufunc import CudaUfunc
-from numbalite.ufuncs.differentiation import Family
+from numbalite.ufuncs.differentiation import DerivativeFamily
 from numbalite.ufuncs.hostufunc import make_ufunc
 
-from .operation import Operation, broadcast, call_of, refuse_other
+from .operation import Operation, broadcast, device_call_of, refuse_other
 
 
 class Elementwise(Operation):
@@ -68,27 +68,27 @@ class Elementwise(Operation):
         self.host(*inputs, out=tuple(results))
 
     def device_call(self, inputs, results, stream=None):
-        return call_of(self.device, stream)
+        return device_call_of(self.device, stream)
 
     @functools.cached_property
-    def _family(self) -> Family:
-        return Family.of(self.ufunc)
+    def _derivative_family(self) -> DerivativeFamily:
+        return DerivativeFamily.of(self.ufunc)
 
     def gradients(self, inputs):
         if self.not_differentiable:
             return super().gradients(inputs)
-        found = _elementwise(self._family.gradients(inputs))
+        found = _elementwise(self._derivative_family.gradients(inputs))
         if any(np.dtype(one).kind == "c" for one in (*inputs, *self.dtypes(inputs))):
             found.not_differentiable = "functions of complex numbers have first derivatives only"
         return found
 
     def differentiated(self, inputs):
-        signature = self._family.signature(inputs)
+        signature = self._derivative_family.signature(inputs)
         return tuple(i for i, t in enumerate(signature.args) if derivatives.has_tangent(t))
 
     def derivative(self, by: int) -> Elementwise:
         """Returns the derivative, an Elementwise operation, with respect to one input."""
-        return _elementwise(self._family.derivative(by))
+        return _elementwise(self._derivative_family.derivative(by))
 
 
 @functools.lru_cache(4096)

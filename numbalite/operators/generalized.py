@@ -12,7 +12,7 @@ from numbalite.ufuncs.cudagufunc import CudaGUfunc
 from numbalite.ufuncs.differentiation import family_of
 from numbalite.ufuncs.hostufunc import make_gufunc
 
-from .operation import Operation, broadcast, call_of, refuse_other
+from .operation import Operation, broadcast, device_call_of, refuse_other
 
 
 class Generalized(Operation):
@@ -79,7 +79,7 @@ class Generalized(Operation):
     def shapes(self, inputs):
         layout = self._layout
         shapes = [tuple(x.shape) for x in inputs]
-        lacking = self._lacking(shapes)
+        lacking = self._missing_dimensions(shapes)
         sizes: dict[int, Any] = {i: d.size for i, d in enumerate(layout.dimensions) if d.size >= 0}
         loops = []
         for number, (core, shape) in enumerate(zip(layout.inputs, shapes, strict=True)):
@@ -101,7 +101,7 @@ class Generalized(Operation):
             (*loop, *(sizes[i] for i in core if i not in lacking)) for core in layout.outputs
         )
 
-    def _lacking(self, shapes):
+    def _missing_dimensions(self, shapes):
         """Returns the set of indices of the optional dimensions that an input lacks."""
         optional = {i for i, d in enumerate(self._layout.dimensions) if d.optional}
         return {
@@ -124,7 +124,7 @@ class Generalized(Operation):
         self.host(*inputs, out=tuple(results))
 
     def device_call(self, inputs, results, stream=None):
-        return call_of(self.device, stream)
+        return device_call_of(self.device, stream)
 
 
 @functools.lru_cache(1024)

@@ -59,7 +59,7 @@ class Launched(Operation):
             )
         names = tuple(kernel._source.parameter_names)
         for t, name in zip(args, names, strict=True):
-            _check(self.name, name, t)
+            _check_parameter_type(self.name, name, t)
         self._types = args
         written = [i for i, t in enumerate(args) if _is_written(t)]
         self._results = tuple(written) if out_shapes is not None else ()
@@ -71,7 +71,9 @@ class Launched(Operation):
             raise TypeError(f"{self.name} writes no array, because all its arrays are const")
         self._adjoints: dict = {}
         self.contiguous = tuple(
-            k for k, i in enumerate(self._inputs) if i not in written and _needs_contiguous(args[i])
+            k
+            for k, i in enumerate(self._inputs)
+            if i not in written and _requires_contiguous(args[i])
         )
 
     @property
@@ -107,8 +109,8 @@ class Launched(Operation):
             return ()
         found = self.out_shapes
         if callable(found):
-            found = found(*map(_with_shape, inputs))
-        shapes = tuple(map(_shape, found)) if _are_several(found) else (_shape(found),)
+            found = found(*map(_as_array_shape, inputs))
+        shapes = tuple(map(_shape, found)) if _is_list_of_shapes(found) else (_shape(found),)
         if len(shapes) != self.nout:
             raise ValueError(
                 f"{self.name} has {self.nout} results, out_shapes has {len(shapes)} shapes"
@@ -160,7 +162,7 @@ class Launched(Operation):
         """Returns the launch configuration for arguments of these shapes."""
         found = self.launch
         if callable(found):
-            found = found(*map(_with_shape, self._arguments(inputs, results)))
+            found = found(*map(_as_array_shape, self._arguments(inputs, results)))
         if not isinstance(found, tuple) or not 2 <= len(found) <= 4:
             raise TypeError(f"{self.name}: launch is (grid, block), not {found!r}")
         return found if stream is None else (*found[:2], stream, *found[3:])
@@ -217,18 +219,18 @@ class Adjoint(Operation):
         return self.kernel[self.primal.launch_for(inputs[:nin], inputs[nin:], stream)]
 
 
-def _needs_contiguous(t):
+def _requires_contiguous(t):
     return isinstance(t, types.Pointer) or (isinstance(t, types.Array) and t.layout == "C")
 
 
-def _with_shape(value):
+def _as_array_shape(value):
     """Converts an argument for the functions of launch= and out_shapes=: returns a Sized for an array, and a
     number unchanged."""
     shape = getattr(value, "shape", None)
     return value if shape is None else Sized(tuple(shape))
 
 
-def _are_several(found):
+def _is_list_of_shapes(found):
     return isinstance(found, list) or (
         isinstance(found, tuple)
         and not isinstance(found, Sized)
@@ -253,7 +255,7 @@ def _dtype(t):
     return (t.dtype if _is_array(t) else t).dtype
 
 
-def _check(kernel, name, t):
+def _check_parameter_type(kernel, name, t):
     number = t.dtype if _is_array(t) else t
     if not isinstance(number, types.Scalar):
         raise TypeError(

@@ -85,7 +85,7 @@ def refuse_other(ufunc: Any, on_device: type, function: str, made_by: str) -> No
         raise TypeError(f"{function} takes a ufunc of {made_by}, not {short_repr(ufunc)}")
 
 
-def call_of(ufunc: Any, stream: Any) -> Callable[..., Any]:
+def device_call_of(ufunc: Any, stream: Any) -> Callable[..., Any]:
     """Returns a function (*inputs, *results) that calls a ufunc for device arrays and writes to the results."""
     return ufunc if stream is None else functools.partial(ufunc, stream=stream)
 

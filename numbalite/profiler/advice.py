@@ -17,7 +17,7 @@ _FEW_LANES = 24
 _SIMILAR = 0.1
 
 
-def of_launch(launch: Launch) -> tuple:
+def launch_advice(launch: Launch) -> tuple:
     """Returns a tuple of sentences with advice for a launch, the most expensive problem first."""
     found = []
     loops: dict[str, list] = {}
@@ -28,10 +28,10 @@ def of_launch(launch: Launch) -> tuple:
     for line in launch.lines:
         found += _global_access_advice(line, "load", "read")
         found += _global_access_advice(line, "store", "write")
-        found += _shared(line)
-        found += _atomics(line)
+        found += _bank_conflict_advice(line)
+        found += _atomic_advice(line)
         if not _is_in_loop(line, loops.get(line.file, ())):
-            found += _lanes(line)
+            found += _inactive_lane_advice(line)
     found.sort(key=lambda row: -row[0])
     return (*(text for _, text in found[:MAX_SENTENCES]), *_launch_shape_advice(launch))
 
@@ -47,12 +47,12 @@ def _global_access_advice(line: Line, kind, verb):
         return
     yield (
         sectors - least * requests,
-        f"{line.place}: {_number(sectors / requests)} sectors a {kind} request; {_number(least)} if neighbouring "
+        f"{line.place}: {_number_text(sectors / requests)} sectors a {kind} request; {_number_text(least)} if neighbouring "
         f"threads {verb} neighbouring elements",
     )
 
 
-def _shared(line: Line):
+def _bank_conflict_advice(line: Line):
     requests = line.shared_load_requests + line.shared_store_requests
     if not line.bank_conflicts:
         return
@@ -60,27 +60,27 @@ def _shared(line: Line):
     least = (wavefronts - line.bank_conflicts) / requests
     yield (
         line.bank_conflicts,
-        f"{line.place}: {_number(wavefronts / requests)} wavefronts a request of shared memory; {_number(least)} "
+        f"{line.place}: {_number_text(wavefronts / requests)} wavefronts a request of shared memory; {_number_text(least)} "
         "without bank conflicts: pad the rows of the array by one element, or change the index",
     )
 
 
-def _atomics(line: Line):
+def _atomic_advice(line: Line):
     if line.atomic_serialisation < _SERIAL:
         return
     yield (
         line.atomic_passes - line.atomic_requests,
-        f"{line.place}: {_number(line.atomic_serialisation)} threads of a warp update one address by an atomic "
+        f"{line.place}: {_number_text(line.atomic_serialisation)} threads of a warp update one address by an atomic "
         "operation; 1 if each warp adds its values first",
     )
 
 
-def _lanes(line: Line):
+def _inactive_lane_advice(line: Line):
     if not line.requests or line.active_lanes >= _FEW_LANES:
         return
     yield (
         line.requests * (1 - line.active_lanes / 32) / 4,
-        f"{line.place}: {_number(line.active_lanes)} of 32 threads take part in an access; 32 if the threads of a warp "
+        f"{line.place}: {_number_text(line.active_lanes)} of 32 threads take part in an access; 32 if the threads of a warp "
         "take the same branch",
     )
 
@@ -97,7 +97,7 @@ def _low_loop_lanes(line: Line):
 def _loop_advice(line: Line, lanes):
     return (
         line.loop_iterations * (1 - lanes / 32) / 4,
-        f"{line.place}: {_number(lanes)} of 32 threads take part in an iteration of the loop; 32 if the threads of a "
+        f"{line.place}: {_number_text(lanes)} of 32 threads take part in an iteration of the loop; 32 if the threads of a "
         "warp make equally many iterations: sort or group the rows by length",
     )
 
@@ -128,6 +128,6 @@ def _launch_shape_advice(launch: Launch):
         )
 
 
-def _number(value):
+def _number_text(value):
     text = f"{value:.1f}"
     return text.removesuffix(".0")

@@ -47,7 +47,7 @@ def distance_of(entry: int) -> int:
     return (3 * 2**power) // 2 - 1 if half else 2**power - 1
 
 
-def hits(histogram: tuple, lines: float) -> int:
+def hit_sectors(histogram: tuple, lines: float) -> int:
     """Returns the number of sectors found in a cache with this number of cache lines."""
     return sum(
         count
@@ -56,7 +56,7 @@ def hits(histogram: tuple, lines: float) -> int:
     )
 
 
-def traffic(launch) -> Traffic:
+def memory_traffic(launch) -> Traffic:
     """Returns the Traffic of a launch, whose counters must all be final."""
     gpu, loads = launch.gpu, launch.global_load_sectors
     written = launch.global_store_sectors + launch.global_atomic_passes
@@ -65,7 +65,7 @@ def traffic(launch) -> Traffic:
     scale = min(1.0, loads / counted)
     lines = (gpu.l1_bytes - launch.shared_of_multiprocessor) / LINE
     missed = [
-        max(loads - hits(launch.reuse, size), launch.loaded_sectors)
+        max(loads - hit_sectors(launch.reuse, size), launch.loaded_sectors)
         for size in (lines, lines / launch.resident_blocks)
     ]
     missed = [min(loads, max(m * scale, launch.loaded_sectors)) for m in missed]

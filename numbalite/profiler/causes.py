@@ -22,7 +22,7 @@ class Cause(NamedTuple):
     share: float
 
 
-def of_launch(launch: Launch, lines: list) -> tuple:
+def time_causes(launch: Launch, lines: list) -> tuple:
     """Returns the Causes of a launch's time: lines with their shares, the largest first. Shares of latency are those of
     the loads from global memory."""
     bound = max(launch.units, key=lambda name: launch.units[name])
@@ -37,7 +37,7 @@ def of_launch(launch: Launch, lines: list) -> tuple:
 
 
 def _work_by_accesses(bound, launch):
-    """Returns a function from a line to its work, for hardware units whose work is memory accesses; None for
+    """Returns a function from a line to its work, for hardware units whose work is memory accesses, or None for
     other units."""
     if bound == "shared memory":
         return lambda line: line.shared_load_wavefronts + line.shared_store_wavefronts

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numbalite.profiler.caches import Traffic
     from numbalite.profiler.gpus import GPU
-    from numbalite.profiler.resources import Compiled, Occupancy
+    from numbalite.profiler.resources import CompiledKernel, Occupancy
 
 COUNTERS: tuple = _core.profile_counters
 """The names of the simulator's counters."""
@@ -96,9 +96,9 @@ class Counters:
         for name in COUNTERS:
             setattr(self, name, 0)
         if values:
-            self._add(values)
+            self._add_values(values)
 
-    def _add(self, values: Iterable) -> None:
+    def _add_values(self, values: Iterable) -> None:
         for name, value in zip(COUNTERS, values, strict=True):
             setattr(self, name, getattr(self, name) + value)
 
@@ -188,7 +188,7 @@ class Line(Counters):
         if not self.samples or (kind is not None and kind not in self.samples):
             found = ", ".join(self.samples) or "none"
             raise LookupError(f"{self.place} has no access of kind {kind!r}; it has: {found}")
-        return pictures.of_sample(self, self.samples[kind or next(iter(self.samples))])
+        return pictures.access_picture(self, self.samples[kind or next(iter(self.samples))])
 
     @property
     def key(self) -> tuple:
@@ -236,12 +236,12 @@ class _CountersWithLines(Counters):
         own = self._lines.get((line.file, line.number))
         if own is None:
             own = self._lines[line.file, line.number] = Line(line.file, line.number)
-        own._add(line._values())
+        own._add_values(line._values())
         for kind, sample in line.samples.items():
             own.samples.setdefault(kind, sample)
         for name, value in line.as_written.items():
             own.as_written[name] += value
-        self._add(line._values())
+        self._add_values(line._values())
 
     @property
     def lines(self) -> tuple:
@@ -295,7 +295,7 @@ class Launch(_CountersWithLines):
     )
 
     def __init__(
-        self, gpu: GPU, record: tuple, compiled: Compiled | str, as_written: bool = False
+        self, gpu: GPU, record: tuple, compiled: CompiledKernel | str, as_written: bool = False
     ) -> None:
         kernel, _, _, grid, block, shared, loaded, stored, reuse, incomplete, lines, _ = record
         self.kernel: str = kernel
@@ -311,7 +311,7 @@ class Launch(_CountersWithLines):
         """Sectors by reuse distance (caches.py)."""
         self._compile(compiled, shared, as_written)
         super().__init__(self._reconcile_lines([Line(*line) for line in lines]))
-        self.traffic: Traffic = caches.traffic(self)
+        self.traffic: Traffic = caches.memory_traffic(self)
         """Bytes between the levels of memory, and hit rates."""
         self._prediction = None
 
@@ -336,10 +336,12 @@ class Launch(_CountersWithLines):
         self.work = self.block_counts = self.block_lanes = None
         if self.code is not None:
             warps = self.blocks * self.warps_of_block
-            reconcile.reconcile(lines, self.code, warps)
-            self.block_counts, self.block_lanes = execution.counts(self.code, lines, warps)
+            reconcile.correct_counters(lines, self.code, warps)
+            self.block_counts, self.block_lanes = execution.execution_counts(
+                self.code, lines, warps
+            )
             reconcile.count_loads_of_all_warps(lines, self.code, self.block_counts)
-            self.work = timing.work(self.code, self.block_counts)
+            self.work = timing.count_work(self.code, self.block_counts)
         return lines
 
     @property
@@ -453,7 +455,7 @@ class Launch(_CountersWithLines):
     @property
     def _cached_prediction(self):
         if self._prediction is None:
-            self._prediction = timing.predict(self)
+            self._prediction = timing.predict_time(self)
         return self._prediction
 
     @property
@@ -482,7 +484,7 @@ class Launch(_CountersWithLines):
     def causes(self) -> tuple:
         """The lines that cause the time: (line, share from 0 to 1) of the unit that bounds it, the
         largest share first."""
-        return causes.of_launch(self, list(self._lines.values()))
+        return causes.time_causes(self, list(self._lines.values()))
 
     def instructions_by_line(self, unit: str) -> dict:
         """Returns {line: number of warp instructions of a unit such as "float32"}, by the machine code; {}
@@ -500,12 +502,12 @@ class Launch(_CountersWithLines):
     @property
     def advice(self) -> tuple:
         """Advice: sentences with a line and a change."""
-        return advice.of_launch(self)
+        return advice.launch_advice(self)
 
     @property
     def roofline(self) -> pictures.Picture:
         """A plot of operations per second against operations per byte, and the GPU's limits."""
-        return pictures.roofline([self])
+        return pictures.roofline_plot([self])
 
     def as_dict(self) -> dict:
         """Returns all fields as a dict, for JSON."""
@@ -598,7 +600,7 @@ class KernelProfile(_CountersWithLines):
         }
 
     def __repr__(self) -> str:
-        return text.of_kernel(self)
+        return text.kernel_text(self)
 
     def _repr_html_(self) -> str:
-        return html.of_kernel(self)
+        return html.kernel_html(self)

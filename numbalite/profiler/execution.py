@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from numbalite.profiler.reconcile import KINDS, Places, elected_lines
+from numbalite.profiler.reconcile import KINDS, LineIndex, elected_lines
 
 if TYPE_CHECKING:
     from numbalite.profiler.machinecode import MachineCode
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _ARITHMETIC = ("FADD", "FMUL", "FFMA", "DADD", "DMUL", "DFMA", "MUFU", "HFMA2")
 
 
-def counts(code: MachineCode, lines, warps: int) -> tuple:
+def execution_counts(code: MachineCode, lines, warps: int) -> tuple:
     """Returns two lists: for each block, the number of times that a warp executes the block, summed over the
     warps; and the mean number of active lanes, None if unknown."""
     evidence: list = [[] for _ in code.blocks]
-    places = Places(lines)
+    places = LineIndex(lines)
     for requests, lanes, blocks in _execution_evidence(code, lines, places):
         for block, count in _executions_of_blocks(requests, blocks, code, warps):
             evidence[block].append((count, lanes))
@@ -74,9 +74,9 @@ def _execution_evidence(code, lines, places):
     guarded, elected = set(), elected_lines(code, places)
     for number, block in enumerate(code.blocks):
         for instruction in block.instructions:
-            kind = "barrier" if instruction.name == "BAR" else instruction.kind
+            kind = "barrier" if instruction.name == "BAR" else instruction.access_kind
             if kind:
-                key = places.find(instruction.frames), kind
+                key = places.find_line(instruction.frames), kind
                 blocks = accesses.setdefault(key, {})
                 blocks[number] = blocks.get(number, 0) + 1
                 if instruction.guard:
@@ -128,10 +128,10 @@ def _loops_without_accesses(code, lines, places, counted):
     for loop in inner:
         own = [n for n, block in enumerate(code.blocks) if block.loops[-1:] == (loop,)]
         instructions = [i for n in own for i in code.blocks[n].instructions]
-        keys = {places.find(i.frames) for i in instructions} & iterations.keys()
+        keys = {places.find_line(i.frames) for i in instructions} & iterations.keys()
         if keys and not any(n in counted for n in own):
             key = max(keys, key=lambda key: iterations[key])
-            sizes.setdefault(key, []).append((unrolled(instructions), loop))
+            sizes.setdefault(key, []).append((unroll_factor(instructions), loop))
     found = {}
     for key, loops in sizes.items():
         parts, (most, main) = len(loops), max(loops)
@@ -148,7 +148,7 @@ def _unrolled_with_exits(code, lines, places, warps):
     looping = {line.key: line for line in lines if line.loop_iterations}
     for number, block in enumerate(code.blocks):
         last = block.instructions[-1]
-        key = places.find(last.frames)
+        key = places.find_line(last.frames)
         if last.name == "BRA" and last.guard and key in looping and not block.loops:
             exits.setdefault((key, last.operands), []).append(number)
     for (key, _), numbers in exits.items():
@@ -166,18 +166,18 @@ def _unrolled_without_exits(code, lines, places, warps):
     looping = {line.key: line for line in lines if line.loop_iterations}
     for number, block in enumerate(code.blocks):
         for instruction in block.instructions:
-            key = places.find(instruction.frames)
+            key = places.find_line(instruction.frames)
             if key in looping:
                 parts.setdefault(key, []).append((number, instruction, bool(block.loops)))
     for key, found in parts.items():
         line = looping[key]
-        times = line.loop_iterations / unrolled([instruction for _, instruction, _ in found])
+        times = line.loop_iterations / unroll_factor([instruction for _, instruction, _ in found])
         if times <= warps and not any(is_in_loop for _, _, is_in_loop in found):
             for number in {number for number, _, _ in found}:
                 yield number, times, line.loop_lanes / line.loop_iterations
 
 
-def unrolled(instructions) -> int:
+def unroll_factor(instructions) -> int:
     """Returns the number of source iterations in an iteration of the machine code, estimated by the repetitions of its
     arithmetic."""
     times: dict = {}
@@ -191,7 +191,7 @@ def unrolled(instructions) -> int:
 def instructions(code: MachineCode, counts: list, kind: str) -> float:
     """Returns the number of instructions of a kind that warps execute."""
     return sum(
-        count * sum(instruction.kind == kind for instruction in block.instructions)
+        count * sum(instruction.access_kind == kind for instruction in block.instructions)
         for block, count in zip(code.blocks, counts, strict=True)
     )
 
@@ -204,11 +204,11 @@ def active_threads(code: MachineCode, counts: list, lanes: list, threads: int) -
     sizes = [
         len(block.instructions) * count for block, count in zip(code.blocks, counts, strict=True)
     ]
-    splits = [_may_split_warp(block) for block in code.blocks]
+    splits = [_ends_with_guarded_branch(block) for block in code.blocks]
     entry = splits.index(True) + 1 if True in splits else len(splits)  # all threads execute these
     lanes = [full] * entry + lanes[entry:]
-    near = _known_lanes(lanes, splits, None)
-    far = _known_lanes(lanes, [False] * len(splits), full)
+    near = _neighbouring_lane_counts(lanes, splits, None)
+    far = _neighbouring_lane_counts(lanes, [False] * len(splits), full)
     active = [
         min(full, max((count for count in pair if count is not None), default=max(others)))
         for pair, others in zip(near, far, strict=True)
@@ -221,19 +221,19 @@ def active_threads(code: MachineCode, counts: list, lanes: list, threads: int) -
     )
 
 
-def _may_split_warp(block):
+def _ends_with_guarded_branch(block):
     last = block.instructions[-1]
     return bool(last.guard) and last.name in ("BRA", "EXIT")
 
 
-def _known_lanes(lanes, splits, default):
+def _neighbouring_lane_counts(lanes, splits, default):
     """Returns (lanes of the last known block, of the next known block) for each block; `default` if the threads may have
     split in between. splits: may they, after each block?"""
-    before = _filled_lanes(lanes, splits, default)
-    return zip(before, _filled_lanes(lanes[::-1], splits[-2::-1], default)[::-1], strict=True)
+    before = _fill_lane_counts(lanes, splits, default)
+    return zip(before, _fill_lane_counts(lanes[::-1], splits[-2::-1], default)[::-1], strict=True)
 
 
-def _filled_lanes(lanes, splits, default):
+def _fill_lane_counts(lanes, splits, default):
     found: list = []
     for number, active in enumerate(lanes):
         if active is None or active < 0:

@@ -56,25 +56,29 @@ class GPU(NamedTuple):
 
 
 @functools.cache
-def names() -> tuple:
+def gpu_names() -> tuple:
     """Returns a tuple of the names of all GPUs."""
     files = sorted(name for name in os.listdir(_FOLDER) if name.endswith(".json"))
-    return tuple(_read(name).name for name in files)
+    return tuple(_read_gpu(name).name for name in files)
 
 
-def find(gpu: str | GPU | None) -> GPU:
+def find_gpu(gpu: str | GPU | None) -> GPU:
     """Returns a GPU by its name, in upper or lower case. The default is H100."""
     if isinstance(gpu, GPU):
         return gpu
     if gpu is None:
         gpu = DEFAULT
     if not isinstance(gpu, str):
-        raise TypeError(f"gpu must be the name of a GPU, one of {', '.join(names())}, not {gpu!r}")
+        raise TypeError(
+            f"gpu must be the name of a GPU, one of {', '.join(gpu_names())}, not {gpu!r}"
+        )
     wanted = _normalize_name(gpu)
     for name in sorted(os.listdir(_FOLDER)):
         if name.endswith(".json") and _normalize_name(name[:-5]) == wanted:
-            return _read(name)
-    raise ValueError(f"there are no data for the GPU {gpu!r}; there are for {', '.join(names())}")
+            return _read_gpu(name)
+    raise ValueError(
+        f"there are no data for the GPU {gpu!r}; there are for {', '.join(gpu_names())}"
+    )
 
 
 def _normalize_name(name):
@@ -82,7 +86,7 @@ def _normalize_name(name):
 
 
 @functools.cache
-def _read(name):
+def _read_gpu(name):
     with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
         figures = json.load(file)
     sources = {key: row["source"] for key, row in figures.items() if key != "name"}

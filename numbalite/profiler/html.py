@@ -24,15 +24,15 @@ _SOURCE = (
 )
 
 
-def of_profile(p: profile) -> str:
+def profile_html(p: profile) -> str:
     """Returns the HTML for all kernels of a profile."""
     kernels = p.kernels
     if not kernels:
-        return f"<p>{escape(text.of_profile(p))}</p>"
+        return f"<p>{escape(text.profile_text(p))}</p>"
     most = max(map(_highest_weight, kernels.values()))
     parts = [_summary_html(p)] if len(kernels) > 1 else []
-    parts += [of_kernel(kernel, most) for kernel in kernels.values()]
-    return "".join([*parts, f"<p><small>{escape(text.basis(p))}</small></p>"])
+    parts += [kernel_html(kernel, most) for kernel in kernels.values()]
+    return "".join([*parts, f"<p><small>{escape(text.counter_basis(p))}</small></p>"])
 
 
 def _summary_html(p):
@@ -50,10 +50,10 @@ def _summary_html(p):
 
 
 def _highest_weight(kernel):
-    return max(map(text.weight, kernel.lines), default=0)
+    return max(map(text.line_weight, kernel.lines), default=0)
 
 
-def of_kernel(kernel: KernelProfile, most: float = 0) -> str:
+def kernel_html(kernel: KernelProfile, most: float = 0) -> str:
     """Returns the HTML for one kernel. most: the weight of the darkest line; 0: that of the
     kernel's most expensive line."""
     count = len(kernel.launches)
@@ -61,39 +61,41 @@ def of_kernel(kernel: KernelProfile, most: float = 0) -> str:
         f"<p><b>{escape(kernel.name)}</b>: {count} launch{'es' if count > 1 else ''}, for the "
         f"{escape(kernel.launches[0].gpu.name)}</p>"
     ]
-    seen = dict.fromkeys(tuple(text.facts(launch)) for launch in kernel.launches)
+    seen = dict.fromkeys(tuple(text.launch_facts(launch)) for launch in kernel.launches)
     out += [f"<p>{escape('. '.join(sentences))}.</p>" for sentences in list(seen)[:3]]
-    out.append(_table(kernel, most or _highest_weight(kernel)))
+    out.append(_line_table_html(kernel, most or _highest_weight(kernel)))
     out.append(_pictures_html(kernel))
     if kernel.advice:
         out.append(f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in kernel.advice)}</ul>")
     return f"<div class='numbalite-profile'>{''.join(out)}</div>"
 
 
-def page(p: profile) -> str:
+def html_page(p: profile) -> str:
     """Returns the text of a complete HTML file, with a roofline of all kernels."""
     head = f"<meta charset='utf-8'><title>Profile for the {escape(p.gpu.name)}</title>"
     style = "<style>body {font-family: sans-serif} table {border-collapse: collapse}</style>"
-    roofline = pictures.roofline(list(p.launches)).svg if p.launches else ""
-    return f"<!DOCTYPE html>{head}{style}{of_profile(p)}{roofline}"
+    roofline = pictures.roofline_plot(list(p.launches)).svg if p.launches else ""
+    return f"<!DOCTYPE html>{head}{style}{profile_html(p)}{roofline}"
 
 
 def _pictures_html(kernel):
     """Returns SVG pictures of the accesses of the most expensive lines whose accesses cost more than
     necessary."""
-    wasteful = sorted(filter(_is_wasteful, kernel.lines), key=text.weight, reverse=True)
+    wasteful = sorted(
+        filter(_has_wasteful_access, kernel.lines), key=text.line_weight, reverse=True
+    )
     shown = []
     for line in wasteful[:MAX_PICTURES]:
-        kind = max(line.samples, key=lambda kind: pictures.cost(line.samples[kind]))
-        shown.append(pictures.of_sample(line, line.samples[kind]).svg)
+        kind = max(line.samples, key=lambda kind: pictures.relative_cost(line.samples[kind]))
+        shown.append(pictures.access_picture(line, line.samples[kind]).svg)
     return "".join(f"<div>{svg}</div>" for svg in shown)
 
 
-def _is_wasteful(line):
-    return any(pictures.cost(sample) > 1.5 for sample in line.samples.values())
+def _has_wasteful_access(line):
+    return any(pictures.relative_cost(sample) > 1.5 for sample in line.samples.values())
 
 
-def _table(kernel, most):
+def _line_table_html(kernel, most):
     heads = zip(*text.COLUMNS, strict=True)
     head = "".join(
         f"<th style='{_CELL}' title='{escape(meaning)}'>{escape(name)}</th>"
@@ -107,9 +109,9 @@ def _table(kernel, most):
                 rows.append("<tr><td></td><td>&#8942;</td></tr>")
             last = number
             line = lines.get(number)
-            values = text.cells(line) if line else ("",) * len(text.COLUMNS[0])
+            values = text.row_cells(line) if line else ("",) * len(text.COLUMNS[0])
             cells = "".join(f"<td style='{_CELL}'>{escape(value)}</td>" for value in values)
-            share = text.weight(line) / most if line and most else 0
+            share = text.line_weight(line) / most if line and most else 0
             shade = f" style='background: rgba(230, 80, 40, {0.45 * share:.2f})'" if share else ""
             shown = source.source_line(file, number)
             rows.append(

@@ -39,12 +39,12 @@ class Instruction(NamedTuple):
         return self.opcode.partition(".")[0]
 
     @property
-    def kind(self) -> str | None:
+    def access_kind(self) -> str | None:
         """ "global_load", "shared_store", ...; None if it does not access memory."""
         return _KINDS.get(self.name)
 
     @property
-    def width(self) -> int:
+    def access_width(self) -> int:
         """Bytes of each thread."""
         for part in self.opcode.split(".")[1:]:
             if part in _WIDTHS:
@@ -83,12 +83,13 @@ class MachineCode:
     def spills(self) -> int:
         """Instructions that store a register to local memory at a fixed offset."""
         return sum(
-            instruction.kind == "local_store" and _SPILL.search(instruction.operands) is not None
+            instruction.access_kind == "local_store"
+            and _SPILL.search(instruction.operands) is not None
             for instruction in self.instructions
         )
 
 
-def of_cubin(cubin: bytes, symbol: str) -> MachineCode | str:
+def disassemble_cubin(cubin: bytes, symbol: str) -> MachineCode | str:
     """Returns the machine code of a kernel, or a sentence that explains why it cannot be read."""
     path = disassembler.find_tool("nvdisasm")
     if path is None:
@@ -98,12 +99,12 @@ def of_cubin(cubin: bytes, symbol: str) -> MachineCode | str:
     except CudaSupportError as problem:
         return str(problem)
     try:
-        return parse(text, symbol)
+        return parse_disassembly(text, symbol)
     except LookupError:
         return f"{path} does not show the kernel {symbol}"
 
 
-def parse(text: str, symbol: str) -> MachineCode:
+def parse_disassembly(text: str, symbol: str) -> MachineCode:
     """Reads the output of ``nvdisasm -gi -c``; raises LookupError if the output does not contain the
     kernel."""
     rows = _instruction_rows(text.split("\n"), symbol)

@@ -98,7 +98,7 @@ class MeasuredKernel:
         return f"<p>{escape(repr(self))}</p>"
 
 
-def text_of(kernels: dict) -> str:
+def measured_text(kernels: dict) -> str:
     """Returns a text with a row for each kernel, the longest time first."""
     rows = sorted(kernels.values(), key=lambda kernel: -kernel.time)
     return "\n".join([*map(repr, rows), f"Not measured: {MISSING}."])

@@ -20,13 +20,13 @@ KINDS = ("global_load", "global_store", "shared_load", "shared_store")
 _PARTS = ("requests", "sectors", "bytes", "lines", "wavefronts", "conflicts")
 
 
-class Places:
+class LineIndex:
     """Maps instructions to the profiled source lines."""
 
     def __init__(self, lines) -> None:
         self._keys = {(os.path.basename(line.file), line.number): line.key for line in lines}
 
-    def find(self, frames: tuple) -> tuple | None:
+    def find_line(self, frames: tuple) -> tuple | None:
         """Returns the key of the innermost profiled line. The key ("", 0) stands for code that is not the
         user's."""
         for file, number in frames:
@@ -36,7 +36,7 @@ class Places:
         return self._keys.get(("", 0))
 
 
-class Accesses:
+class MachineAccesses:
     """The instructions of one line that access memory in the same way."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Accesses:
         self.depths: list = []
         """For each instruction, the number of loops around it."""
 
-    def add(self, width: int, depth: int) -> None:
+    def add_instruction(self, width: int, depth: int) -> None:
         """Adds an instruction."""
         self.widest = max(self.widest, width)
         self.depths.append(depth)
@@ -55,30 +55,32 @@ class Accesses:
         per warp."""
         return max(self.depths) == 0
 
-    def are_hoisted(self, elsewhere: float) -> bool:
+    def are_moved_out_of_loop(self, elsewhere: float) -> bool:
         """Returns whether the compiler moved some accesses out of a loop, to this line or another line."""
         return min(*self.depths, elsewhere) < max(self.depths)
 
 
-def accesses(code: MachineCode, lines) -> dict:
-    """Returns {(key of a line, kind): Accesses in the machine code}."""
-    places = Places(lines)
+def machine_accesses(code: MachineCode, lines) -> dict:
+    """Returns {(key of a line, kind): MachineAccesses}."""
+    places = LineIndex(lines)
     found: dict = {}
     for block in code.blocks:
         for instruction in block.instructions:
-            kind = instruction.kind
+            kind = instruction.access_kind
             for one in ("global_load", "shared_store") if kind == "copy" else (kind,):
                 if one is not None:
-                    key = places.find(instruction.frames), one
-                    found.setdefault(key, Accesses()).add(instruction.width, len(block.loops))
+                    key = places.find_line(instruction.frames), one
+                    found.setdefault(key, MachineAccesses()).add_instruction(
+                        instruction.access_width, len(block.loops)
+                    )
     return found
 
 
-def reconcile(lines, code: MachineCode, warps: int) -> None:
+def correct_counters(lines, code: MachineCode, warps: int) -> None:
     """Corrects the counters of the lines. The simulator counts the accesses as written in the source.
     Afterwards, the counters are those of the GPU's machine code, whose accesses may be wider, merged or
     removed."""
-    found = accesses(code, lines)
+    found = machine_accesses(code, lines)
     for kind in KINDS:
         space = "generic_load" if kind.endswith("load") else "generic_store"
         is_clear = _all_belong_to_lines(found, lines, kind) and not any(
@@ -91,7 +93,7 @@ def reconcile(lines, code: MachineCode, warps: int) -> None:
                 _widen_accesses(line, kind, own)
                 _remove_repeated_accesses(line, kind, own, warps, elsewhere)
             elif is_clear:
-                _set(line, kind, {})
+                _set_counters(line, kind, {})
     _combine_atomics(lines, code)
     for line in lines:
         _count_lanes(line)
@@ -100,7 +102,7 @@ def reconcile(lines, code: MachineCode, warps: int) -> None:
 def elected_lines(code, places) -> set:
     """Returns the keys of the lines at which the machine code elects one of the active threads."""
     return {
-        places.find(instruction.frames)
+        places.find_line(instruction.frames)
         for instruction in code.instructions
         if instruction.name in ("UFLO", "FLO")
     }
@@ -109,7 +111,7 @@ def elected_lines(code, places) -> set:
 def _combine_atomics(lines, code):
     """Atomic operations that all threads of a warp make on one address: the compiler reduces the values of a warp, and one
     thread, elected by UFLO, updates the address."""
-    elected = elected_lines(code, Places(lines))
+    elected = elected_lines(code, LineIndex(lines))
     for line in lines:
         if line.key in elected and line.global_atomic_requests and not line.shared_atomic_requests:
             line.global_atomic_lanes = line.global_atomic_sectors = line.global_atomic_requests
@@ -134,7 +136,7 @@ def _moved_depth(found, lines, kind):
 
 def _widen_accesses(line, kind, own):
     if own.widest >= 8:
-        _set(line, kind, line.widened[0 if own.widest == 8 else 1])
+        _set_counters(line, kind, line.widened[0 if own.widest == 8 else 1])
 
 
 def _remove_repeated_accesses(line, kind, own, warps, elsewhere):
@@ -143,7 +145,7 @@ def _remove_repeated_accesses(line, kind, own, warps, elsewhere):
     most = len(own.depths) * warps
     if own.are_outside_loops and requests > most:
         _scale_counters(line, kind, most / requests)
-    elif own.are_hoisted(elsewhere) and kind.endswith("load"):
+    elif own.are_moved_out_of_loop(elsewhere) and kind.endswith("load"):
         repeated = kind.replace("load", "repeated")
         for part in _PARTS:
             if hasattr(line, f"{repeated}_{part}"):
@@ -153,10 +155,12 @@ def _remove_repeated_accesses(line, kind, own, warps, elsewhere):
 
 def _scale_counters(line, kind, factor):
     names = (f"{kind}_{part}" for part in _PARTS)
-    _set(line, kind, {n: round(getattr(line, n) * factor) for n in names if hasattr(line, n)})
+    _set_counters(
+        line, kind, {n: round(getattr(line, n) * factor) for n in names if hasattr(line, n)}
+    )
 
 
-def _set(line, kind, values):
+def _set_counters(line, kind, values):
     for part in _PARTS:
         name = f"{kind}_{part}"
         if hasattr(line, name):
@@ -175,12 +179,12 @@ def _count_lanes(line):
 def count_loads_of_all_warps(lines, code, block_counts) -> None:
     """Counts loads of shared memory that the compiler moved before a branch: all warps execute them, also those that
     do not take the branch in the source. block_counts: how often each block is executed (execution.py)."""
-    places = Places(lines)
+    places = LineIndex(lines)
     executed: dict = {}
     for block, count in zip(code.blocks, block_counts, strict=True):
         for instruction in block.instructions:
-            if instruction.kind == "shared_load":
-                key = places.find(instruction.frames)
+            if instruction.access_kind == "shared_load":
+                key = places.find_line(instruction.frames)
                 executed[key] = executed.get(key, 0) + count
                 if instruction.guard:
                     executed[key] = -math.inf

@@ -11,7 +11,7 @@ from struct import Struct
 from struct import error as StructError
 from typing import TYPE_CHECKING, NamedTuple
 
-from numbalite.compilers import compile_source, profiled_launch
+from numbalite.compilers import compile_source, source_of_profiled_launch
 from numbalite.errors import CompileError, CudaSupportError
 from numbalite.profiler import machinecode
 
@@ -77,7 +77,7 @@ def _round_up(value, unit):
     return -(-value // unit) * unit
 
 
-class Compiled(NamedTuple):
+class CompiledKernel(NamedTuple):
     """A kernel as NVRTC compiles it for a GPU."""
 
     resources: Resources
@@ -85,10 +85,10 @@ class Compiled(NamedTuple):
     """The machine code; or why it is not available, a sentence."""
 
 
-def of_launch(gpu: GPU, image: int, symbol: str) -> Compiled | str:
+def compiled_kernel(gpu: GPU, image: int, symbol: str) -> CompiledKernel | str:
     """Returns the compiled kernel of a launch, found by the checksum of the launched image and the kernel's
     name in the image, or a sentence that explains why it is not available."""
-    found = profiled_launch(image)
+    found = source_of_profiled_launch(image)
     if found is None:
         return "the source of the kernel is not available"
     try:
@@ -103,21 +103,21 @@ def of_launch(gpu: GPU, image: int, symbol: str) -> Compiled | str:
     if lowered is None:
         return "the kernel is not in NVRTC's image"
     try:
-        resources = read(made.data, lowered)
+        resources = read_resources(made.data, lowered)
     except (ValueError, IndexError, StructError) as problem:
         return f"NVRTC's image cannot be read: {problem}"
-    return Compiled(resources, machinecode.of_cubin(made.data, lowered))
+    return CompiledKernel(resources, machinecode.disassemble_cubin(made.data, lowered))
 
 
-def read(cubin: bytes, symbol: str) -> Resources:
+def read_resources(cubin: bytes, symbol: str) -> Resources:
     """Returns the resources of a kernel in a cubin; raises ValueError if the cubin does not contain the
     kernel."""
-    sections = _sections(cubin)
+    sections = _section_headers(cubin)
     text = sections.get(f".text.{symbol}")
     if text is None:
         raise ValueError(f"there is no kernel {symbol}")
     index = _symbol_index(cubin, sections, symbol)
-    attributes = _attributes(_bytes(cubin, sections.get(".nv.info")), index)
+    attributes = _attributes(_section_bytes(cubin, sections.get(".nv.info")), index)
     shared = sections.get(f".nv.shared.{symbol}")
     size = shared[5] if shared else 0
     if ".nv.shared.reserved.0" in sections and size >= _RESERVED:
@@ -131,7 +131,7 @@ def read(cubin: bytes, symbol: str) -> Resources:
     )
 
 
-def _sections(data):
+def _section_headers(data):
     """Returns {name of a section: the fields of its header}."""
     header = _HEADER.unpack_from(data)
     if header[0][:4] != b"\x7fELF":
@@ -139,14 +139,14 @@ def _sections(data):
     offset, size, count, names = header[6], header[11], header[12], header[13]
     rows = [_SECTION.unpack_from(data, offset + i * size) for i in range(count)]
     table = rows[names][4]
-    return {_text(data, table + row[0]): row for row in rows}
+    return {_string_at(data, table + row[0]): row for row in rows}
 
 
-def _text(data, at):
+def _string_at(data, at):
     return data[at : data.index(b"\0", at)].decode()
 
 
-def _bytes(data, row):
+def _section_bytes(data, row):
     return data[row[4] : row[4] + row[5]] if row else b""
 
 
@@ -156,7 +156,7 @@ def _symbol_index(data, sections, symbol):
         return None
     for index in range(table[5] // _SYMBOL.size):
         name = _SYMBOL.unpack_from(data, table[4] + index * _SYMBOL.size)[0]
-        if _text(data, names[4] + name) == symbol:
+        if _string_at(data, names[4] + name) == symbol:
             return index
     return None
 

@@ -63,7 +63,7 @@ class profile:
     """
 
     def __init__(self, gpu: str | gpus.GPU | None = None, as_written: bool = False) -> None:
-        self.gpu = gpus.find(gpu)
+        self.gpu = gpus.find_gpu(gpu)
         self._as_written = as_written
         self.is_measured = False
         """Are the launches timed on a GPU, instead of being counted on the simulator?"""
@@ -78,7 +78,7 @@ class profile:
             raise RuntimeError("cuda.profile: this profile was entered already")
         self._token = _core.profile_open()
         if not self.is_measured:
-            checks.push(config.PROFILE, None, 0, 0, self._token)
+            checks.push_checks(config.PROFILE, None, 0, 0, self._token)
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
@@ -95,17 +95,17 @@ class profile:
 
     def _collect_launches(self):
         while self._token and (record := _core.profile_take(self._token)) is not None:
-            self._launches.append(self._launch(record))
+            self._launches.append(self._launch_profile(record))
 
-    def _launch(self, record):
+    def _launch_profile(self, record):
         if record[-1] is not None:
             return Measured(record, record[-1])
-        return Launch(self.gpu, record, self._compiled(record), self._as_written)
+        return Launch(self.gpu, record, self._compiled_kernel(record), self._as_written)
 
-    def _compiled(self, record):
+    def _compiled_kernel(self, record):
         key = record[2], record[1]
         if key not in self._kernels:
-            self._kernels[key] = resources.of_launch(self.gpu, *key)
+            self._kernels[key] = resources.compiled_kernel(self.gpu, *key)
         return self._kernels[key]
 
     @property
@@ -145,7 +145,7 @@ class profile:
     def __dir__(self) -> list:
         return [*super().__dir__(), *filter(str.isidentifier, self.kernels)]
 
-    def _all(self):
+    def _all_launches(self):
         if self.is_measured:
             raise CudaSupportError(f"cuda.profile: {MISSING}")
         return KernelProfile("all kernels", self.launches)
@@ -153,16 +153,16 @@ class profile:
     @property
     def lines(self) -> tuple:
         """The lines of all kernels."""
-        return self._all().lines
+        return self._all_launches().lines
 
     def line(self, number: int, file: str | None = None) -> Any:
         """Returns one line, with the counters of all kernels."""
-        return self._all().line(number, file)
+        return self._all_launches().line(number, file)
 
     @property
     def advice(self) -> tuple:
         """Advice: sentences with a line and a change."""
-        return self._all().advice
+        return self._all_launches().advice
 
     def as_dict(self) -> dict:
         """Returns all fields as a dict, for JSON."""
@@ -187,22 +187,22 @@ class profile:
             raise CudaSupportError(f"cuda.profile: {MISSING}")
         if not self.launches:
             raise LookupError("no kernel was launched in the block")
-        return pictures.roofline(list(self.launches))
+        return pictures.roofline_plot(list(self.launches))
 
     def save(self, path: Any) -> None:
         """Writes a page with all tables and pictures (name.html), or all numbers (name.json)."""
         name = os.fspath(path)
         if not name.endswith((".html", ".json")):
             raise ValueError(f"the file name must end with .html or .json, not {name!r}")
-        page = self._repr_html_() if self.is_measured else html.page(self)
+        page = self._repr_html_() if self.is_measured else html.html_page(self)
         whole = page if name.endswith(".html") else json.dumps(self.as_dict(), indent=2)
         with open(name, "w", encoding="utf-8") as file:
             file.write(whole)
 
     def __repr__(self) -> str:
-        return measured.text_of(self.kernels) if self.is_measured else text.of_profile(self)
+        return measured.measured_text(self.kernels) if self.is_measured else text.profile_text(self)
 
     def _repr_html_(self) -> str:
         if self.is_measured:
             return f"<pre>{escape(repr(self))}</pre>"
-        return html.of_profile(self)
+        return html.profile_html(self)

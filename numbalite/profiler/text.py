@@ -34,7 +34,7 @@ LEGEND = (
 )
 
 
-def basis(p: profile) -> str:
+def counter_basis(p: profile) -> str:
     """Returns a sentence that states what determines the counters: the machine code or the source."""
     if p.counters_are == "as compiled":
         return f"Widths and numbers of accesses are those of NVRTC's machine code for the {p.gpu.name}."
@@ -45,19 +45,19 @@ def basis(p: profile) -> str:
     )
 
 
-def cells(counters: Counters) -> tuple:
+def row_cells(counters: Counters) -> tuple:
     """Returns the texts of a table row with these counters."""
     shared = counters.shared_load_requests + counters.shared_store_requests
     wavefronts = counters.shared_load_wavefronts + counters.shared_store_wavefronts
     return (
         _number_or_empty(counters.global_load_requests),
-        _ratio(counters.load_sectors_per_request),
+        _ratio_text(counters.load_sectors_per_request),
         _number_or_empty(counters.global_store_requests),
-        _ratio(counters.store_sectors_per_request),
+        _ratio_text(counters.store_sectors_per_request),
         _number_or_empty(shared),
-        _ratio(wavefronts / shared if shared else 0),
+        _ratio_text(wavefronts / shared if shared else 0),
         _number_or_empty(counters.atomic_requests),
-        _ratio(counters.active_lanes),
+        _ratio_text(counters.active_lanes),
         _number_or_empty(counters.barrier_waits),
     )
 
@@ -66,11 +66,11 @@ def _number_or_empty(value):
     return str(value) if value else ""
 
 
-def _ratio(value):
+def _ratio_text(value):
     return f"{value:.1f}" if value else ""
 
 
-def weight(line: Line) -> int:
+def line_weight(line: Line) -> int:
     """Returns the estimated cost of a line, for comparison with other lines: the sum of its sectors, passes over the
     banks, serialized atomic operations."""
     return (
@@ -82,9 +82,9 @@ def weight(line: Line) -> int:
     )
 
 
-def facts(launch: Launch) -> list:
+def launch_facts(launch: Launch) -> list:
     """Sentences about a launch."""
-    first = f"grid {_shape(launch.grid)}, block {_shape(launch.block)}"
+    first = f"grid {_dimensions_text(launch.grid)}, block {_dimensions_text(launch.block)}"
     if launch.resources is None:
         first += f"; no registers and no occupancy: {launch.unavailable}"
     else:
@@ -100,7 +100,7 @@ def facts(launch: Launch) -> list:
 
 
 def _cache_text(launch):
-    parts = [f"{_interval_text(launch.dram_bytes, _bytes)} from and to DRAM"]
+    parts = [f"{_interval_text(launch.dram_bytes, _bytes_text)} from and to DRAM"]
     if launch.global_load_sectors:
         parts.append(f"L1 hit rate {_interval_text(launch.l1_hit_rate, '{:.0%}'.format)}")
     if launch.traffic.l2_bytes.high:
@@ -111,9 +111,9 @@ def _cache_text(launch):
 def _prediction(launch):
     low, high = launch.time_range
     if launch.work is None:
-        return f"at least {_time(low)}, bound by {launch.bound}; arithmetic and latency are not predicted"
+        return f"at least {_time_text(low)}, bound by {launch.bound}; arithmetic and latency are not predicted"
     return (
-        f"predicted: {_time(launch.time)} ({_time(low)} to {_time(high)}), bound by {launch.bound}"
+        f"predicted: {_time_text(launch.time)} ({_time_text(low)} to {_time_text(high)}), bound by {launch.bound}"
         f"{_causes_text(launch)}"
     )
 
@@ -128,12 +128,12 @@ def _interval_text(found, show):
     return low if low == high else f"{low} to {high}"
 
 
-def _shape(dim):
+def _dimensions_text(dim):
     used = [size for n, size in enumerate(dim) if n == 0 or max(dim[n:]) > 1]
     return str(used[0]) if len(used) == 1 else f"({', '.join(map(str, used))})"
 
 
-def _bytes(value):
+def _bytes_text(value):
     for unit in ("bytes", "KB", "MB", "GB"):
         if value < 1000 or unit == "GB":
             return f"{value:.4g} {unit}"
@@ -141,19 +141,19 @@ def _bytes(value):
     raise AssertionError
 
 
-def _time(seconds):
+def _time_text(seconds):
     for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "us")):
         if seconds * factor >= 1:
             return f"{seconds * factor:.3g} {unit}"
     return f"{seconds * 1e9:.3g} ns"
 
 
-def of_profile(p: profile) -> str:
+def profile_text(p: profile) -> str:
     """Returns the text for all kernels of a profile."""
     kernels = p.kernels
     if not kernels:
         return f"profile for the {p.gpu.name}: no kernel was launched"
-    parts = [*map(of_kernel, kernels.values()), f"{LEGEND}\n{basis(p)}"]
+    parts = [*map(kernel_text, kernels.values()), f"{LEGEND}\n{counter_basis(p)}"]
     if len(kernels) > 1:
         parts.append(summary(p))
     return "\n\n".join(parts)
@@ -166,7 +166,12 @@ def summary_rows(p: profile) -> tuple:
     kernels = sorted(p.kernels.values(), key=lambda kernel: -kernel.time)
     whole = sum(kernel.time for kernel in kernels)
     rows = [
-        (f"{kernel.time / whole:.0%}", _time(kernel.time), kernel.name, "".join(kernel.advice[:1]))
+        (
+            f"{kernel.time / whole:.0%}",
+            _time_text(kernel.time),
+            kernel.name,
+            "".join(kernel.advice[:1]),
+        )
         for kernel in kernels
     ]
     title = f"Kernels by predicted time on the {p.gpu.name}, with the first advice for each:"
@@ -185,18 +190,20 @@ def summary(p: profile) -> str:
     return "\n".join([*out, *filter(None, [rest])])
 
 
-def of_kernel(kernel: KernelProfile) -> str:
+def kernel_text(kernel: KernelProfile) -> str:
     """Returns the text for one kernel."""
     count = len(kernel.launches)
     out = [f"{kernel.name}: {count} launch{'es' if count > 1 else ''}"]
-    seen = dict.fromkeys(tuple(facts(launch)) for launch in kernel.launches)
+    seen = dict.fromkeys(tuple(launch_facts(launch)) for launch in kernel.launches)
     for sentences in list(seen)[:3]:
         out += [f"  {sentence}" for sentence in sentences]
     if len(seen) > 3:
         out.append(f"  and {len(seen) - 3} more kinds of launches")
     rows = [("line", *COLUMNS[0], "source")]
-    rows += [(line.place, *cells(line), line.text.strip()[:MAX_SOURCE]) for line in kernel.lines]
-    rows.append(("total", *cells(kernel), ""))
+    rows += [
+        (line.place, *row_cells(line), line.text.strip()[:MAX_SOURCE]) for line in kernel.lines
+    ]
+    rows.append(("total", *row_cells(kernel), ""))
     widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]) - 1)]
     for row in rows:
         columns = [row[0].ljust(widths[0])]

@@ -73,7 +73,7 @@ _POWER = 3
 """Units that are about equally busy delay one another: the sum of their times' powers; fitted."""
 
 
-class Work(NamedTuple):
+class WarpInstructions(NamedTuple):
     """The numbers of warp instructions that a launch executes, in total and by unit: each block of the
     machine code times its number of executions."""
 
@@ -101,22 +101,22 @@ class Prediction(NamedTuple):
     units: dict
 
 
-def work(code, counts) -> Work:
-    """Returns the Work of a launch: sums over the blocks of the machine code."""
-    total = [0.0] * len(Work._fields)
+def count_work(code, counts) -> WarpInstructions:
+    """Returns the WarpInstructions of a launch: sums over the blocks of the machine code."""
+    total = [0.0] * len(WarpInstructions._fields)
     for block, count in zip(code.blocks, counts, strict=True):
         names = [instruction.name for instruction in block.instructions]
         waits = _count_load_waits(block.instructions)
         row = (
-            len(names), _number(names, _FLOAT32), _number(names, _FLOAT64),
-            _number(names, _COUNTED) + _number(names, ("FFMA",)), _number(names, _INTEGER),
-            _number(names, _SPECIAL), waits["global"], waits["shared"], _number(names, ("BAR",)),
+            len(names), _count_names(names, _FLOAT32), _count_names(names, _FLOAT64),
+            _count_names(names, _COUNTED) + _count_names(names, ("FFMA",)), _count_names(names, _INTEGER),
+            _count_names(names, _SPECIAL), waits["global"], waits["shared"], _count_names(names, ("BAR",)),
         )  # fmt: skip
         total = [sum_ + count * value for sum_, value in zip(total, row, strict=True)]
-    return Work(*total)
+    return WarpInstructions(*total)
 
 
-def _number(names, wanted):
+def _count_names(names, wanted):
     return sum(name in wanted for name in names)
 
 
@@ -127,7 +127,7 @@ def _count_load_waits(instructions):
     waits = dict.fromkeys(pending, 0)
     for instruction in instructions:
         first, _, others = instruction.operands.partition(",")
-        kind = instruction.kind
+        kind = instruction.access_kind
         is_load = kind in ("global_load", "shared_load", "generic_load", "local_load")
         read = set(map(int, _REGISTER.findall(others if is_load else instruction.operands)))
         for space, registers in pending.items():
@@ -135,7 +135,7 @@ def _count_load_waits(instructions):
                 waits[space] += 1
                 registers.clear()
         if is_load and (target := _REGISTER.search(first)):
-            start, count = int(target[1]), max(1, instruction.width // 4)
+            start, count = int(target[1]), max(1, instruction.access_width // 4)
             space = "shared" if kind == "shared_load" else "global"
             pending[space].update(range(start, start + count))
     for space, registers in pending.items():
@@ -143,7 +143,7 @@ def _count_load_waits(instructions):
     return waits
 
 
-def predict(launch) -> Prediction:
+def predict_time(launch) -> Prediction:
     """Returns the Prediction of a launch's time on its GPU."""
     gpu = launch.gpu
     clock = gpu.clock_mhz * 1e6
@@ -157,7 +157,7 @@ def predict(launch) -> Prediction:
         "block launches": launch.blocks / (gpu.blocks_per_clock * clock),
         "L1": _l1_cycles(launch) * share / clock,
         "shared memory": _shared_cycles(launch) * share / clock,
-        "atomics": _atomics(launch, clock, share),
+        "atomics": _atomic_time(launch, clock, share),
     }
     done = launch.work
     if done is not None:
@@ -198,7 +198,7 @@ def _shared_cycles(launch):
     return launch.shared_load_wavefronts + launch.shared_store_wavefronts
 
 
-def _atomics(launch, clock, share):
+def _atomic_time(launch, clock, share):
     """Returns the time of atomic operations in seconds. Atomic operations in one slice of the L2 cache are
     serialized."""
     slices = min(_L2_SLICES, max(1, launch.stored_sectors * SECTOR / _SLICE_BYTES))
@@ -210,7 +210,7 @@ def _atomics(launch, clock, share):
 def _atomic_factor(code):
     """Returns the time of the launch's atomic operations as a multiple of the time of integer operations."""
     instructions = code.instructions if code else []
-    opcodes = [i.opcode for i in instructions if i.kind == "global_atomic"]
+    opcodes = [i.opcode for i in instructions if i.access_kind == "global_atomic"]
     floats = sum(".F" in opcode or ".BF" in opcode for opcode in opcodes)
     return 1 + (_FLOAT_ATOMICS - 1) * floats / max(1, len(opcodes))
 

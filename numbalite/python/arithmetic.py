@@ -70,7 +70,7 @@ def type_text(t: Any) -> str:
     return "int64" if isinstance(t, types.Time) else t.name
 
 
-def converted(value: Value, t: Any) -> Value:
+def convert_value(value: Value, t: Any) -> Value:
     """Returns the value, converted to this number type in C++ if necessary."""
     if value.cxx == t:
         return value.replace(type=t)
@@ -95,7 +95,7 @@ def _converted_operand(value: Value, t: Any) -> Value:
     """Returns an operand of an integer operation with result type t, converted to the type that the operand
     has in this operation: in an int64 operation, a uint64 operand may be negative."""
     if is_integral(t) and is_integral(value.type) and not is_in_range(value.range, t):
-        return converted(value, t)
+        return convert_value(value, t)
     return value
 
 
@@ -107,12 +107,12 @@ def convert_branches(a: Value, b: Value, t: Any) -> Any:
             c = a.cxx
         if is_in_range(a.range, c) and is_in_range(b.range, c):
             return a, b, c
-    if is_real(t) and t in (a.cxx, b.cxx) and all(_is_widened(x.cxx, t) for x in (a, b)):
+    if is_real(t) and t in (a.cxx, b.cxx) and all(_is_widened_by_cpp(x.cxx, t) for x in (a, b)):
         return a, b, t
-    return converted(a, t), converted(b, t), t
+    return convert_value(a, t), convert_value(b, t), t
 
 
-def _is_widened(cxx, t):
+def _is_widened_by_cpp(cxx, t):
     """Returns whether C++ converts the operand to t if the other operand is a t."""
     return is_integral(cxx) or (is_real(cxx) and cxx.size <= t.size and cxx is not types.float16)
 
@@ -152,7 +152,7 @@ def _convert_operands(a: Value, b: Value, t, exact):
     """Returns the operands and the C++ type of an operation whose result is a t. `exact` is the range of the
     exact result."""
     if is_complex(t):  # C++ has no conversion of a half to a complex number
-        a, b = (converted(x, t) if x.cxx is types.float16 else x for x in (a, b))
+        a, b = (convert_value(x, t) if x.cxx is types.float16 else x for x in (a, b))
     c = rules.promoted_type(a.cxx, b.cxx)
     if c == t and (not is_integral(t) or _keeps_values(a, b, t)):
         return a, b, t
@@ -166,13 +166,13 @@ def _convert_operands(a: Value, b: Value, t, exact):
         if b.cxx == t and is_in_range(a.range, t):
             return a, b, t
         if is_in_range(b.range, t) and rules.promoted_type(t, b.cxx) == t:
-            return converted(a, t), b, t
-        return converted(a, t), converted(b, t), t
+            return convert_value(a, t), b, t
+        return convert_value(a, t), convert_value(b, t), t
     for x, y, swap in ((a, b, False), (b, a, True)):
         if x.cxx != t and rules.promoted_type(t, y.cxx) == t and _is_converted_by_cpp(y, t):
-            x = converted(x, t)
+            x = convert_value(x, t)
             return (y, x, t) if swap else (x, y, t)
-    return converted(a, t), converted(b, t), t
+    return convert_value(a, t), convert_value(b, t), t
 
 
 def _keeps_values(a, b, t):
@@ -228,7 +228,7 @@ def _true_division(a, b):
         return None
     x, y, cxx = _convert_operands(a, b, t, None)
     if cxx != t or is_integral(rules.promoted_type(x.cxx, y.cxx) or t):
-        x, cxx = converted(x, t), t
+        x, cxx = convert_value(x, t), t
     return Value(
         t,
         f"{x.text_at(PRODUCT)} / {y.text_at(PRODUCT + 1)}",
@@ -244,7 +244,7 @@ def _floor_rule(symbol, name):
         if t is None or is_complex(t):
             return None
         if t is types.float16:  # computed as in NumPy
-            a, b = (converted(x, types.float32) for x in (a, b))
+            a, b = (convert_value(x, types.float32) for x in (a, b))
             text = f"float16({name}({a.text}, {b.text}))"
             return Value(t, text, PRIMARY, t, **_merge_side_effects(a, b))
         limits = None
@@ -256,8 +256,8 @@ def _floor_rule(symbol, name):
                 text = f"{x.text_at(PRODUCT)} {symbol} {y.text_at(PRODUCT + 1)}"
                 return Value(t, text, PRODUCT, cxx, limits, **_merge_side_effects(a, b))
             if b.is_constant and b.constant > 0 and b.constant & (b.constant - 1) == 0:
-                return _divide_by_power_of_two(symbol, converted(a, t), b.constant, limits)
-        text = f"{name}({converted(a, t).text}, {b.text})"
+                return _divide_by_power_of_two(symbol, convert_value(a, t), b.constant, limits)
+        text = f"{name}({convert_value(a, t).text}, {b.text})"
         return Value(t, text, PRIMARY, t, limits, **_merge_side_effects(a, b))
 
     return translate_operation
@@ -299,14 +299,14 @@ def _power_rule(a, b):
     a = _converted_operand(a, t)
     if b.is_constant and is_integral(b.type) and not is_integral(t):
         if b.constant == 2 and not a.calls and a.precedence == PRIMARY and len(a.text) < 32:
-            return binary(ast.Mult, converted(a, t), converted(a, t))
-        text = f"py::power({converted(a, t).text}, {b.text})"
+            return binary(ast.Mult, convert_value(a, t), convert_value(a, t))
+        text = f"py::power({convert_value(a, t).text}, {b.text})"
         return Value(t, text, PRIMARY, t, **_merge_side_effects(a, b))
     if is_integral(t):
-        text = f"py::power({converted(a, t).text}, {b.text})"
+        text = f"py::power({convert_value(a, t).text}, {b.text})"
         limits = (0, full_range(t)[1]) if a.is_nonnegative else None
         return Value(t, text, PRIMARY, t, limits, **_merge_side_effects(a, b))
-    text = f"pow({converted(a, t).text}, {converted(b, t).text})"
+    text = f"pow({convert_value(a, t).text}, {convert_value(b, t).text})"
     return Value(t, text, PRIMARY, t, **_merge_side_effects(a, b))
 
 
@@ -318,7 +318,7 @@ def _shift_rule(symbol):
         limits = full_range(t)
         if symbol == ">>":
             c = rules.promoted_type(a.cxx, a.cxx)
-            x = a if is_in_range(a.range, c) and is_in_range(a.range, t) else converted(a, t)
+            x = a if is_in_range(a.range, c) and is_in_range(a.range, t) else convert_value(a, t)
             cxx = rules.promoted_type(x.cxx, x.cxx)
             if b.is_nonnegative:
                 ends = [v >> s for v in a.range for s in (b.range[0], min(b.range[1], 64))]
@@ -331,7 +331,7 @@ def _shift_rule(symbol):
             if is_in_range(limits, c):
                 cxx = c
             else:
-                x = converted(a, t)
+                x = convert_value(a, t)
                 limits = limits if is_in_range(limits, t) else full_range(t)
         return Value(t, f"{x.text_at(SHIFT + 1)} {symbol} {b.text_at(SHIFT + 1)}", SHIFT, cxx, limits,
                      **_merge_side_effects(a, b))  # fmt: skip
@@ -354,7 +354,7 @@ def _bitwise_rule(symbol, level):
             if c == t or natural or (signed and _has_signed_result(a, b, c)):
                 x, y, cxx = a, b, c
             else:
-                x, y, cxx = converted(a, t), b if b.cxx == t else converted(b, t), t
+                x, y, cxx = convert_value(a, t), b if b.cxx == t else convert_value(b, t), t
         text = f"{x.text_at(level + (level < BIT_AND))} {symbol} {y.text_at(level + 1)}"
         return Value(t, text, level, cxx, limits, **_merge_side_effects(a, b))
 
@@ -426,7 +426,7 @@ def unary(op: type, a: Value) -> Value | None:
         exact = min(ends), max(ends)
         c = rules.promoted_type(a.cxx, a.cxx)
         if not (is_in_range(exact, c) and is_in_range(exact, t) and is_in_range(a.range, c)):
-            a = converted(a, t)
+            a = convert_value(a, t)
             c = t
         limits = exact if is_in_range(exact, t) else full_range(t)
         constant = ends[0] if a.is_constant and is_in_range(exact, t) else NOTHING
@@ -455,7 +455,7 @@ def compare(op: type, a: Value, b: Value) -> Value | None:
         if op not in (ast.Eq, ast.NotEq):
             return None
         t = rules.common_type(a.type, b.type)
-        return _comparison_value(op, converted(a, t), converted(b, t))
+        return _comparison_value(op, convert_value(a, t), convert_value(b, t))
     if a.is_constant and b.is_constant:
         constant = COMPARE[op](a.constant, b.constant)
         return _comparison_value(op, a, b).replace(constant=bool(constant))
@@ -465,7 +465,7 @@ def compare(op: type, a: Value, b: Value) -> Value | None:
     t = rules.common_type(a.type, b.type)
     if _is_exact_in(a, b.type) or _is_exact_in(b, a.type) or rules.promoted_type(a.cxx, b.cxx) == t:
         return _comparison_value(op, a, b)
-    return _comparison_value(op, converted(a, t), converted(b, t))
+    return _comparison_value(op, convert_value(a, t), convert_value(b, t))
 
 
 def _as_float32_literal(value, t):
@@ -474,7 +474,7 @@ def _as_float32_literal(value, t):
     if t is types.float32 and value.is_constant and _LITERAL.fullmatch(value.text):
         with np.errstate(over="ignore"):
             if np.float32(value.constant) == value.constant:
-                return converted(value, t)
+                return convert_value(value, t)
     return value
 
 
@@ -492,10 +492,10 @@ def _compare_integers(op, a, b):
         return _comparison_value(op, a, b)
     for t in (types.int64, types.uint64):
         if is_in_range(a.range, t) and is_in_range(b.range, t):
-            x = a if a.cxx.size == 8 or a.cxx.dtype.kind == "i" else converted(a, t)
-            y = b if b.cxx.size == 8 or b.cxx.dtype.kind == "i" else converted(b, t)
+            x = a if a.cxx.size == 8 or a.cxx.dtype.kind == "i" else convert_value(a, t)
+            y = b if b.cxx.size == 8 or b.cxx.dtype.kind == "i" else convert_value(b, t)
             if rules.promoted_type(x.cxx, y.cxx) != t:
-                x, y = converted(x, t), converted(y, t)
+                x, y = convert_value(x, t), convert_value(y, t)
             return _comparison_value(op, x, y)
     x, y = a.text, b.text
     either = _merge_side_effects(a, b)

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from numbalite import types
-from numbalite.python.arithmetic import COMPARE, SYMBOLS, converted, type_text
+from numbalite.python.arithmetic import COMPARE, SYMBOLS, convert_value, type_text
 from numbalite.python.calls import Call, Rule
 from numbalite.python.rules import describe_type
 from numbalite.python.values import (
@@ -47,10 +47,10 @@ def make_bfloat(call: Call, value: Value) -> Value:
     elif t.size < 4:
         t = types.int32
     call.of.headers.add(HEADER)
-    return call.made(BFLOAT16, f"__nv_bfloat16({converted(value, t).text})")
+    return call.made(BFLOAT16, f"__nv_bfloat16({convert_value(value, t).text})")
 
 
-def as_number(value: Value, t: Any) -> Value:
+def bfloat_as_number(value: Value, t: Any) -> Value:
     """Converts a bfloat16 to another number type."""
     text = f"__bfloat162float({value.text})"
     if t is not types.float32:
@@ -94,17 +94,17 @@ def _argument_text(call, value, t):
     if t == BFLOAT16:
         return make_bfloat(call, value).text
     if is_bfloat(value):
-        return as_number(value, t).text
+        return bfloat_as_number(value, t).text
     if not is_number(value.type):
         call.fail(f"takes numbers, not {describe_type(value.type)}")
-    return converted(value, t).text
+    return convert_value(value, t).text
 
 
 def _bfloat_argument(call: Any) -> Value:
     return make_bfloat(call, *call.take("x"))
 
 
-def _functions() -> dict[str, Rule]:
+def _bfloat_rules() -> dict[str, Rule]:
     """Returns {name: Rule} of the functions of cuda.bf16, also under their older names."""
     b = BFLOAT16
     counts = {
@@ -150,7 +150,7 @@ def _functions() -> dict[str, Rule]:
     return found
 
 
-WORDS: dict[str, Rule] = {f"bf16.{name}": rule for name, rule in _functions().items()}
+WORDS: dict[str, Rule] = {f"bf16.{name}": rule for name, rule in _bfloat_rules().items()}
 WORDS["bfloat16"] = WORDS["bf16.bfloat16"]
 TYPES = frozenset(("bfloat16", "bf16.bfloat16", "bf16.nv_bfloat16"))
 """The intrinsics that name the type itself."""

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from numbalite import types
 from numbalite.python import arithmetic, bfloat, remedies, rules, subscripts, times, tree
 from numbalite.python.calls import type_text
-from numbalite.python.doubles import Doubles
+from numbalite.python.doubles import DoubleOperations
 from numbalite.python.expressions import Expressions
-from numbalite.python.flow import Flow
+from numbalite.python.flow import DataFlow
 from numbalite.python.problem import Problem
 from numbalite.python.values import (
     CompileTimeType,
@@ -29,7 +29,7 @@ INDENT = "    "
 _SIZES = "cannot assign slice from input of different size"
 
 
-class Line(NamedTuple):
+class CppLine(NamedTuple):
     """A line of C++."""
 
     text: str
@@ -41,15 +41,15 @@ class Line(NamedTuple):
 class Bindings(Expressions):
     """The bindings of a function that is being translated (translate.py)."""
 
-    lines: list[Line]
+    lines: list[CppLine]
     depth: int
     at: Any
     """Adds a statement."""
-    flow: Flow
+    flow: DataFlow
     variables: Variables
     is_final: bool
     """Is this the last round, which writes the text?"""
-    doubles: Doubles
+    doubles: DoubleOperations
 
     # --- methods of the derived class
 
@@ -167,7 +167,7 @@ class Bindings(Expressions):
                     self.at, f"{value.type} does not fit into {t}", "z.real is its real part."
                 )
             if is_real(t) and value.text.isdigit():
-                return arithmetic.converted(value, t).text
+                return arithmetic.convert_value(value, t).text
             if is_complex(t) and not is_complex(value.type):
                 return f"{type_text(t)}({value.text})"
         if (
@@ -193,7 +193,7 @@ class Bindings(Expressions):
                 "Give each its own variable, in the block where it is used.",
             )
         text = f"{INDENT * self.depth}{type_text(t)} {variable.name};"
-        self.lines.append(Line(text, -(self.at.lineno - 1)))
+        self.lines.append(CppLine(text, -(self.at.lineno - 1)))
         variable.is_declared = True
 
     # --- unpacking
@@ -211,7 +211,7 @@ class Bindings(Expressions):
         else:
             items = self.items(target, value)
         targets = self._assign_items(target, items)
-        waiting = self._use_temporaries(targets)
+        waiting = self._replace_by_temporaries(targets)
         for one, item in waiting:
             self.bind_target(one, item)
 
@@ -231,7 +231,8 @@ class Bindings(Expressions):
             behind = len(target.elts) - at - 1
             if len(items) < len(target.elts) - 1:
                 self.fail(
-                    target, f"{count_text(items, 'value')} for {count_text(target.elts, 'target')}"
+                    target,
+                    f"{count_with_noun(items, 'value')} for {count_with_noun(target.elts, 'target')}",
                 )
             middle = tuple_of(items[at : len(items) - behind])
             items = (*items[:at], middle, *items[len(items) - behind :])
@@ -239,11 +240,12 @@ class Bindings(Expressions):
             return list(zip(names, items, strict=True))
         if len(items) != len(target.elts):
             self.fail(
-                target, f"{count_text(items, 'value')} for {count_text(target.elts, 'target')}"
+                target,
+                f"{count_with_noun(items, 'value')} for {count_with_noun(target.elts, 'target')}",
             )
         return list(zip(target.elts, items, strict=True))
 
-    def _use_temporaries(self, pairs):
+    def _replace_by_temporaries(self, pairs):
         """Returns the list of (target, value) pairs, in which a temporary variable replaces each value that an earlier
         assignment would change."""
         kept, bound, stores = [], set(), False
@@ -279,7 +281,8 @@ class Bindings(Expressions):
         pairs = list(zip(target.elts, items, strict=False))
         if len(target.elts) != len(value.type):
             self.fail(
-                target, f"{count_text(value.type, 'value')} for {count_text(target.elts, 'target')}"
+                target,
+                f"{count_with_noun(value.type, 'value')} for {count_with_noun(target.elts, 'target')}",
             )
         if self.is_final and all(self._are_new_variables(t, v) for t, v in pairs):
             names = []
@@ -324,7 +327,7 @@ class Bindings(Expressions):
             return
         t = element.type
         if bfloat.is_bfloat(value) and is_number(t):
-            value = bfloat.as_number(value, t)
+            value = bfloat.bfloat_as_number(value, t)
         if isinstance(t, (types.Record, types.Vector)):
             if value.type != t:
                 self.fail(
@@ -349,7 +352,7 @@ class Bindings(Expressions):
             self.emit(f"py::assign({view.text}, {subscripts.as_view(value).text});")
         elif is_number(value.type) and is_number(view.type.dtype):
             if is_complex(value.type) or is_complex(view.type.dtype):
-                value = arithmetic.converted(value, view.type.dtype)
+                value = arithmetic.convert_value(value, view.type.dtype)
             self.emit(f"py::fill({view.text}, {value.text});")
         elif isinstance(value.type, types.Tuple) and self._can_be_elements(view.type, value.type):
             self.may_raise(ValueError, (_SIZES,))
@@ -388,7 +391,7 @@ def _is_stored_as_number(t):
 
 
 def _assigned_expressions(statement):
-    """Returns the expressions that a statement assigns, one for each target; () for any other statement."""
+    """Returns the expressions that a statement assigns, one for each target, or () for any other statement."""
     if isinstance(statement, ast.AnnAssign):
         return (statement.value,)
     if not isinstance(statement, ast.Assign) or len(statement.targets) > 1:
@@ -398,7 +401,7 @@ def _assigned_expressions(statement):
     return value.elts if both_tuples else (value,)
 
 
-def count_text(items: Any, noun: str) -> str:
+def count_with_noun(items: Any, noun: str) -> str:
     return f"{len(items)} {noun}{'s' * (len(items) != 1)}"
 
 

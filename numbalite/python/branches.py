@@ -18,13 +18,13 @@ def prune_branches(body: list, decided: Decided) -> list:
     found: list = []
     for statement in body:
         if statement in decided:
-            found += prune_branches(_branch_taken(statement, decided[statement]), decided)
+            found += prune_branches(_statements_of_branch(statement, decided[statement]), decided)
             continue
         found.append(_prune_blocks(statement, decided))
     return found
 
 
-def _branch_taken(node: Any, test: bool) -> list:
+def _statements_of_branch(node: Any, test: bool) -> list:
     return node.body if test else node.orelse
 
 

@@ -2,7 +2,7 @@
 text.
 
 The tables have one line per function. The keys of the tables are the Python objects themselves; functions
-that exist only in kernels (``cuda.grid``) are objects of the class Word (numbalite/types/inkernel.py), with
+that exist only in kernels (``cuda.grid``) are objects of the class KernelName (numbalite/types/inkernel.py), with
 rules in intrinsics.py. A rule receives a Call (calls.py) and returns a Value.
 """
 
@@ -31,7 +31,7 @@ from numbalite.python import (
     times,
     vectors,
 )
-from numbalite.python.arithmetic import convert_branches, converted
+from numbalite.python.arithmetic import convert_branches, convert_value
 from numbalite.python.calls import (
     Call,
     Rule,
@@ -67,7 +67,7 @@ from numbalite.python.values import (
     number,
     tuple_of,
 )
-from numbalite.types.inkernel import Word
+from numbalite.types.inkernel import KernelName
 from numbalite.types.parallelrange import prange
 
 # --- Python's own ---------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def _extreme_rule(name: str) -> Rule:
             t = rules.unified_type(result.type, value.type)
             a, b, cxx = convert_branches(result, value, t)
             if a.cxx != b.cxx:
-                a, b = converted(a, cxx), converted(b, cxx)
+                a, b = convert_value(a, cxx), convert_value(b, cxx)
             limits = None
             if is_integral(t):
                 limits = tuple(map(pick, a.range, b.range))
@@ -120,7 +120,9 @@ def _numpy_extreme_rule(name: str) -> Rule:
         if is_integral(a.type) and is_integral(b.type):
             return _extreme_rule(name)(call)
         t = rules.common_type(a.type, b.type)
-        return call.made(t, f"np_{name}imum({converted(a, t).text}, {converted(b, t).text})")
+        return call.made(
+            t, f"np_{name}imum({convert_value(a, t).text}, {convert_value(b, t).text})"
+        )
 
     return translate_call
 
@@ -145,7 +147,7 @@ def _translate_abs(call):
         limits = (0, min(max(map(abs, value.range)), full_range(value.type)[1]))
         cxx = rules.promoted_type(value.cxx, value.cxx)
         if not is_in_range(limits, cxx):
-            value, cxx = converted(value, value.type), value.type
+            value, cxx = convert_value(value, value.type), value.type
         return call.made(value.type, f"abs({value.text})", cxx=cxx, range=limits)
     return call.made(value.type, f"abs({value.text})")
 
@@ -159,7 +161,7 @@ def _translate_round(call):
     if digits is not None:
         return call.made(value.type, f"py::round_to({value.text}, {digits.text})")
     if is_integral(value.type):
-        return value if value.type is types.int64 else converted(value, types.int64)
+        return value if value.type is types.int64 else convert_value(value, types.int64)
     return call.made(types.int64, f"int64(rint({value.text}))")
 
 
@@ -198,7 +200,7 @@ def _any_all_rule(op: type, reduction: Rule) -> Rule:
 def _translate_len(call):
     (value,) = call.take("obj")
     if isinstance(value.type, Sequence) and value.type.kind in ("range", "prange"):
-        texts = [converted(part, types.int64).text for part in value.items]
+        texts = [convert_value(part, types.int64).text for part in value.items]
         return call.made(types.int64, f"py::range_size({', '.join(texts)})", range=(0, 2**63 - 1))
     if isinstance(value.type, types.Tuple):
         return number(len(value.type))
@@ -211,7 +213,7 @@ def cast_argument(call: Any, t: Any) -> Value:
     """``float32(x)``."""
     (value,) = call.take("x")
     if bfloat.is_bfloat(value):
-        return bfloat.as_number(value, t)
+        return bfloat.bfloat_as_number(value, t)
     if isinstance(value.type, types.Tuple) or not isinstance(value.type, types.Scalar):
         call.fail(f"a number is wanted, not {rules.describe_type(value.type)}")
     return _converted_value(value, t)
@@ -224,8 +226,8 @@ def _converted_value(value, t) -> Value:
     if is_integral(t) and is_integral(value.type) and is_in_range(value.range, t):
         if value.cxx == t or value.text.isdigit():
             return value.replace(type=t)
-        return converted(value, t)
-    made = converted(value.replace(range=None) if is_integral(value.type) else value, t)
+        return convert_value(value, t)
+    made = convert_value(value.replace(range=None) if is_integral(value.type) else value, t)
     constant = _cast_constant(value.constant, t) if value.is_constant else NOTHING
     limits = full_range(t) if is_integral(t) else None
     if limits is not None and constant is not NOTHING:
@@ -253,7 +255,7 @@ def _conversion_rule(choose) -> Rule:
 
     def translate_call(call):
         if len(call.args) == 1 and bfloat.is_bfloat(call.args[0]):
-            return bfloat.as_number(call.args[0], choose(types.float64))
+            return bfloat.bfloat_as_number(call.args[0], choose(types.float64))
         return _converted_value(call.take_numbers(1)[0], choose(call.args[0].type))
 
     return translate_call
@@ -290,7 +292,7 @@ def _is_instance(t, wanted) -> bool:
     """Returns whether a value of type t is an instance of this Python class."""
     if isinstance(wanted, types.Type):
         return t == wanted
-    if isinstance(wanted, Word):
+    if isinstance(wanted, KernelName):
         return wanted.path in bfloat.TYPES and t == bfloat.BFLOAT16
     if isinstance(t, types.Tuple):
         return issubclass(getattr(t, "instance_class", tuple), wanted)
@@ -311,13 +313,15 @@ def _translate_complex(call):
     t = rules.common_type(a.type, b.type)
     part = types.float32 if t is types.float32 else types.float64
     made = types.complex64 if part is types.float32 else types.complex128
-    return call.made(made, f"{made.name}({converted(a, part).text}, {converted(b, part).text})")
+    return call.made(
+        made, f"{made.name}({convert_value(a, part).text}, {convert_value(b, part).text})"
+    )
 
 
 def _translate_divmod(call):
     a, b = call.take_numbers(2)
     if rules.unified_type(a.type, b.type) is types.float64:  # for uint64 and int64, too
-        a, b = converted(a, types.float64), converted(b, types.float64)
+        a, b = convert_value(a, types.float64), convert_value(b, types.float64)
     pair = [call.of.binary(call.node, op, a, b) for op in (ast.FloorDiv, ast.Mod)]
     return tuple_of(pair)
 
@@ -335,7 +339,9 @@ def _complex_predicate_rule(name: str) -> Rule:
 def _to_complex(value):
     if is_complex(value.type):
         return value
-    return converted(value, types.complex64 if value.type is types.float32 else types.complex128)
+    return convert_value(
+        value, types.complex64 if value.type is types.float32 else types.complex128
+    )
 
 
 def _translate_log(call):
@@ -369,7 +375,7 @@ def _translate_rect(call):
     r, angle = call.take_numbers(2)
     t = types.float32 if r.type is angle.type is types.float32 else types.float64
     made = types.complex64 if t is types.float32 else types.complex128
-    return call.made(made, f"py::rect({converted(r, t).text}, {converted(angle, t).text})")
+    return call.made(made, f"py::rect({convert_value(r, t).text}, {convert_value(angle, t).text})")
 
 
 def _translate_isnat(call):
@@ -412,7 +418,7 @@ def _translate_ldexp(call):
         call.fail(f"the second argument is an integer, not {n.type}")
     call.check_real(x.type)
     t = types.float64 if is_integral(x.type) else x.type
-    return call.made(t, f"ldexp({converted(x, t).text}, {converted(n, types.int32).text})")
+    return call.made(t, f"ldexp({convert_value(x, t).text}, {convert_value(n, types.int32).text})")
 
 
 def _translate_numpy_fmod(call):
@@ -429,7 +435,7 @@ def _translate_numpy_fmod(call):
 def _translate_gcd(call):
     a, b = call.take_integers(2)
     t = rules.common_type(a.type, b.type)
-    return call.made(t, f"np_gcd({converted(a, t).text}, {converted(b, t).text})")
+    return call.made(t, f"np_gcd({convert_value(a, t).text}, {convert_value(b, t).text})")
 
 
 def _integer_function_rule(name):
@@ -447,7 +453,7 @@ def _translate_range(call):
         not (is_integral(a.type) or is_real(a.type)) for a in call.args
     ):
         call.fail("takes one to three integers")
-    args = [a if is_integral(a.type) else converted(a, types.int64) for a in call.args]
+    args = [a if is_integral(a.type) else convert_value(a, types.int64) for a in call.args]
     start, stop = (number(0), args[0]) if len(args) == 1 else args[:2]
     step = args[2] if len(args) == 3 else number(1)
     kinds = {a.type for a in args if not (a.is_constant and a.text.isdigit())}
@@ -482,7 +488,7 @@ def _printf_format(call, value, values) -> str:
     given = value.type.value if isinstance(value.type, CompileTimeType) else None
     if isinstance(given, str):
         return given.replace("%", "%%")
-    if isinstance(given, Word) and f"{given.path}.x" in WORDS:  # threadIdx
+    if isinstance(given, KernelName) and f"{given.path}.x" in WORDS:  # threadIdx
         items = [WORDS[f"{given.path}.{axis}"](call) for axis in "xyz"]
         return f"({', '.join([_printf_format(call, item, values) for item in items])})"
     if isinstance(value.type, types.Tuple):
@@ -490,7 +496,7 @@ def _printf_format(call, value, values) -> str:
         shown = ", ".join([_printf_format(call, item, values) for item in items])
         return f"({shown},)" if len(items) == 1 else f"({shown})"
     if bfloat.is_bfloat(value):
-        value = bfloat.as_number(value, types.float32)
+        value = bfloat.bfloat_as_number(value, types.float32)
     if not is_number(value.type):
         call.fail(
             f"numbers and texts can be printed in a kernel, not {rules.describe_type(value.type)}"
@@ -510,7 +516,7 @@ def _printf_format(call, value, values) -> str:
         values.append(value.text)
         return "%d"
     wide = types.uint64 if value.type.dtype.kind == "u" else types.int64
-    values.append(converted(value, wide).text)
+    values.append(convert_value(value, wide).text)
     return "%llu" if wide is types.uint64 else "%lld"
 
 
@@ -629,7 +635,7 @@ def _comparison_rule(op: type, name: str, swap: bool) -> Rule:
         if not (is_complex(a.type) or is_complex(b.type)):
             return operation_rule(op)(call)
         t = rules.common_type(a.type, b.type)
-        texts = [converted(value, t).text for value in ((b, a) if swap else (a, b))]
+        texts = [convert_value(value, t).text for value in ((b, a) if swap else (a, b))]
         return call.made(types.boolean, f"np_{name}({', '.join(texts)})")
 
     return translate_call
@@ -695,7 +701,7 @@ def _type_of_class(call, value):
 
 def function_rule(value: Any) -> Rule | None:
     """Returns the rule for a called Python object."""
-    if isinstance(value, Word):
+    if isinstance(value, KernelName):
         return WORDS.get(value.path)
     if isinstance(value, types.Scalar):
         return lambda call: cast_argument(call, value)
@@ -717,15 +723,15 @@ def function_rule(value: Any) -> Rule | None:
 
 
 def builtin_value_rule(value: Any) -> Rule | None:
-    """Returns the rule for a Word that is not a function, such as threadIdx.x or laneid."""
-    if isinstance(value, Word) and value.path in WORDS and value.is_value:
+    """Returns the rule for a KernelName that is not a function, such as threadIdx.x or laneid."""
+    if isinstance(value, KernelName) and value.path in WORDS and value.is_value:
         return WORDS[value.path]
     return None
 
 
 def function_name(value: Any) -> str:
     """Returns the name of a function for messages."""
-    if isinstance(value, Word):
+    if isinstance(value, KernelName):
         return f"cuda.{value.path}"
     return getattr(value, "__name__", str(value))
 

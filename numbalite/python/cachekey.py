@@ -26,8 +26,8 @@ from numbalite.kernels import targets
 from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.python import tree, ufuncs
 from numbalite.python.context import is_host_function, undecorated_function, warned
-from numbalite.python.read import Function, is_python, lookup_name
-from numbalite.types.inkernel import Word
+from numbalite.python.read import PythonFunction, has_python_body, lookup_name
+from numbalite.types.inkernel import KernelName
 
 _STABLE_MODULES = frozenset(
     ("builtins", "math", "cmath", "operator", "_operator", "numpy", "ml_dtypes", "numbalite")
@@ -41,7 +41,7 @@ class Uncacheable(Exception):
     """Raised for a value whose contents cannot be listed in the key."""
 
 
-class Contents:
+class KeyContents:
     """Builds the part of a cache key for the values that a function reads from its scope.
     ``definition_of`` creates the definition of a function that has no decorator."""
 
@@ -49,14 +49,14 @@ class Contents:
         self._definition_of = definition_of
         self._file = ""
         """The file of the function whose names are looked up."""
-        self.functions: list[Function] = []
+        self.functions: list[PythonFunction] = []
         """The Python functions in the order in which they were reached."""
         self._seen: dict[Any, int] = {}
         """Functions -> their numbers; a recursive function is listed once."""
         self._needs_target = False
         """Does the compiler of the target choose the type of some result?"""
 
-    def kernel_key(self, function: Function, args: Any, options: Any) -> list:
+    def kernel_key(self, function: PythonFunction, args: Any, options: Any) -> list:
         """Returns the cache key of a kernel's translation to C++."""
         found = [self.value(args), self._options_key(options), self.function(function)]
         return self._add_target(found)
@@ -93,7 +93,7 @@ class Contents:
 
     # --- functions
 
-    def function(self, function: Function) -> tuple:
+    def function(self, function: PythonFunction) -> tuple:
         """Returns the key of a Python function: its lines, defaults and captured values."""
         if function in self._seen:
             return "function", self._seen[function]
@@ -206,7 +206,7 @@ class Contents:
             return self._array_key(value)
         if isinstance(value, types.Type):
             return self._type_key(value)
-        if isinstance(value, Word):
+        if isinstance(value, KernelName):
             return "builtin", value.path
         if isinstance(value, np.dtype):
             return _dtype_key(value)
@@ -257,7 +257,7 @@ class Contents:
             device = ufuncs.device_function(value)
         if device is not None:
             return role, self.device_function(device)
-        if is_python(value) and not is_host_function(value, self._file):
+        if has_python_body(value) and not is_host_function(value, self._file):
             try:
                 plain = undecorated_function(value, self._definition_of)
             except TranslationError:
@@ -302,7 +302,7 @@ def _dtype_key(dtype):
     return *head, dtype.isalignedstruct, fields
 
 
-def _names_read(function: Function) -> dict[str, set]:
+def _names_read(function: PythonFunction) -> dict[str, set]:
     """Returns {name read by the body: attribute chains read from this name}; the chain () is the
     value itself."""
     if function.used is None:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from numbalite import types
 from numbalite.python import arithmetic, rules
-from numbalite.python.arithmetic import converted
+from numbalite.python.arithmetic import convert_value
 from numbalite.python.problem import Problem
 from numbalite.python.values import (
     PRIMARY,
@@ -130,7 +130,7 @@ def float_rule(name: str, count: int = 1, complex_too: bool = False) -> Rule:
             t = types.float64
         if not complex_too:
             call.check_real(t)
-        return call.made(t, f"{name}({', '.join(converted(a, t).text for a in args)})")
+        return call.made(t, f"{name}({', '.join(convert_value(a, t).text for a in args)})")
 
     return translate_call
 
@@ -141,7 +141,7 @@ def complex_rule(name: str) -> Rule:
         t = value.type if is_complex(value.type) else types.complex128
         if value.type is types.float32:
             t = types.complex64
-        return call.made(t, f"{name}({converted(value, t).text})")
+        return call.made(t, f"{name}({convert_value(value, t).text})")
 
     return translate_call
 
@@ -154,7 +154,7 @@ def predicate_rule(name: str) -> Rule:
         if is_integral(value.type):
             return number(name == "isfinite")
         if value.type is types.float16:  # a half has several C++ functions with this name
-            value = converted(value, types.float32)
+            value = convert_value(value, types.float32)
         return call.made(types.boolean, f"{name}({value.text})")
 
     return translate_call
@@ -167,7 +167,7 @@ def float_predicate_rule(name: str) -> Rule:
         (value,) = call.take_numbers(1)
         call.check_real(value.type)
         t = types.float64 if is_integral(value.type) else value.type
-        return call.made(types.boolean, f"{name}({converted(value, t).text})")
+        return call.made(types.boolean, f"{name}({convert_value(value, t).text})")
 
     return translate_call
 
@@ -180,7 +180,7 @@ def same_type_rule(name: str, count: int) -> Rule:
         t = first.type
         for value in others:
             t = rules.unified_type(t, value.type)
-        return call.made(t, f"{name}({', '.join(converted(v, t).text for v in call.args)})")
+        return call.made(t, f"{name}({', '.join(convert_value(v, t).text for v in call.args)})")
 
     return translate_call
 
@@ -210,7 +210,7 @@ def rule_of_several_results(name: str, *results: types.Type | None) -> Rule:
         call.check_real(value.type)
         t = types.float64 if is_integral(value.type) else value.type
         made = types.Tuple([result or t for result in results])
-        return call.made(made, f"{name}({converted(value, t).text})")
+        return call.made(made, f"{name}({convert_value(value, t).text})")
 
     return translate_call
 
@@ -267,7 +267,7 @@ def intrinsic_rule(
             if t is None or (is_integral(t) and not is_complex(value.type)):
                 given.append(value.text)
             else:
-                given.append(converted(value, t).text)
+                given.append(convert_value(value, t).text)
         t = result if isinstance(result, types.Type) else result(*(a.type for a in call.args))
         of_c = t if cxx is None else cxx
         return call.made(t, text.format(*given), cxx=of_c, range=limits, calls=effect)

@@ -31,12 +31,12 @@ class ValueRanges:
 
     def add_ranges(self, of: Any, test: ast.expr, holds: bool) -> None:
         """Adds the value ranges that follow from a test, for its true or its false branch."""
-        self._known += _ranges_if(of, test, holds)
+        self._known += _ranges_by_condition(of, test, holds)
 
-    def mark(self) -> int:
+    def save_state(self) -> int:
         return len(self._known)
 
-    def restore(self, mark: int) -> None:
+    def restore_state(self, mark: int) -> None:
         """Removes the value ranges that were added after a saved state."""
         del self._known[mark:]
 
@@ -64,12 +64,12 @@ def ends_control_flow(statement: ast.stmt) -> bool:
     )
 
 
-def _ranges_if(of, test, holds) -> Iterator[tuple[str, Range]]:
+def _ranges_by_condition(of, test, holds) -> Iterator[tuple[str, Range]]:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from _ranges_if(of, test.operand, not holds)
+        yield from _ranges_by_condition(of, test.operand, not holds)
     elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
         for part in test.values:
-            yield from _ranges_if(of, part, holds)
+            yield from _ranges_by_condition(of, part, holds)
     elif isinstance(test, ast.Compare) and (holds or len(test.ops) == 1):
         left = test.left
         for op, right in zip(map(type, test.ops), test.comparators, strict=True):
@@ -98,7 +98,7 @@ def _range_by_comparison(of, name, op, other):
 
 
 def _range_of_operand(of, node):
-    """Returns the range (lowest, highest) of a name or a number; None for any other expression."""
+    """Returns the range (lowest, highest) of a name or a number, or None for any other expression."""
     plain = node.operand if isinstance(node, ast.UnaryOp) else node
     if not isinstance(plain, (ast.Name, ast.Constant)):
         return None

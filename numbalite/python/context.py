@@ -20,8 +20,8 @@ from numbalite.kernels.devicefunction import DeviceFunction
 from numbalite.python import arithmetic, remedies, rules, slips, subscripts, ufuncs
 from numbalite.python.calls import function_text
 from numbalite.python.printing import commented_text
-from numbalite.python.problem import Problem, raise_for
-from numbalite.python.read import Function, is_python
+from numbalite.python.problem import Problem, translation_error
+from numbalite.python.read import PythonFunction, has_python_body
 from numbalite.python.readonly import read_only_parameters
 from numbalite.python.translate import Translator
 from numbalite.python.values import CompileTimeType, Value, is_integral, is_number, number, tuple_of
@@ -39,7 +39,7 @@ class Instance(DeviceFunction):
     has no parameter in C++.
     """
 
-    def __init__(self, function: Function, args: Any, given: DeviceFunction | None) -> None:
+    def __init__(self, function: PythonFunction, args: Any, given: DeviceFunction | None) -> None:
         self.function = function
         self.args = tuple(args)
         self.given = given
@@ -90,7 +90,7 @@ class Instance(DeviceFunction):
     def finish(self, definition: Any) -> None:
         """Creates a device function from it."""
         passed = (t for t in self.args if not isinstance(t, Value))
-        signature = types.Signature(self.result, map(parameters.by_reference, passed))
+        signature = types.Signature(self.result, map(parameters.parameter_kind, passed))
         options = self.given.options if self.given else None
         py_func = self.given._py_func if self.given else None
         super().__init__(definition, (signature,), options, py_func)
@@ -105,7 +105,7 @@ class Closure(NamedTuple):
     """A nested function, with the variables of the outer function that it reads."""
 
     function: DeviceFunction
-    outer: Function
+    outer: PythonFunction
     free: tuple[ast.Name, ...]
 
 
@@ -123,7 +123,7 @@ class CompilationContext:
         self.exceptions: dict[str, fault.RaisedException] = {}
         """The exceptions that the code may raise, by the texts that identify them."""
         self._inner: dict[ast.AST, DeviceFunction | Closure] = {}
-        self._devices: dict[Function, DeviceFunction] = {}
+        self._devices: dict[PythonFunction, DeviceFunction] = {}
         self._ufuncs: dict[Any, DeviceFunction | None] = {}
         """The generated functions of ufuncs and of their methods."""
         self._instances: dict[tuple, Instance] = {}
@@ -131,8 +131,8 @@ class CompilationContext:
         self._depth = 0
         self._on_literals: set[tuple] = set()
         """Functions that need the values of numbers among their arguments, with the arguments' types."""
-        self._doubles: dict[Function, ast.AST] = {}
-        self.warnings: list[tuple[Function, str]] = []
+        self._doubles: dict[PythonFunction, ast.AST] = {}
+        self.warnings: list[tuple[PythonFunction, str]] = []
         """The warnings of this translation, whether or not an earlier one has issued them."""
 
     # --- translating
@@ -144,9 +144,9 @@ class CompilationContext:
             translator = Translator(function, args, self, result)
             return self._translated_definition(python, translator)
         except Problem as problem:
-            raise_for(problem, python.name)
+            translation_error(problem, python.name)
         except TypeUnknown as unknown:
-            raise_for(_runaway_recursion(unknown), python.name)
+            translation_error(_runaway_recursion(unknown), python.name)
 
     def _translated_definition(self, python, translator):
         function = translator.function
@@ -191,7 +191,7 @@ class CompilationContext:
                 f"Return type of recursive function does not converge: {python.name} calls itself with "
                 "ever new types of arguments",
                 "Pass arguments of the same types in each recursive call.",
-            ).locate(python.function.place)
+            ).store_positions(python.function.place)
         try:
             instance.finish(self._translated_definition(python, instance.translator))
         except TypeUnknown:
@@ -214,20 +214,20 @@ class CompilationContext:
                 for s in function.signatures
             ]
         except Problem as problem:
-            raise_for(problem, function.name)
+            translation_error(problem, function.name)
         except TypeUnknown as unknown:
-            raise_for(_runaway_recursion(unknown), function.name)
+            translation_error(_runaway_recursion(unknown), function.name)
 
     # --- nested functions
 
     def nested_function(
-        self, node: Any, outer: Function, free: tuple[ast.Name, ...], name: str | None
+        self, node: Any, outer: PythonFunction, free: tuple[ast.Name, ...], name: str | None
     ) -> Any:
         """Returns a nested function: a DeviceFunction, or a Closure if the nested function reads variables of
         the outer function, which are listed in ``free``. ``name`` is the variable to which a lambda is
         assigned."""
         if node not in self._inner:
-            function = Function(
+            function = PythonFunction(
                 _with_parameters(node, free),
                 outer.label,
                 outer.file,
@@ -239,7 +239,7 @@ class CompilationContext:
             self._inner[node] = Closure(device, outer, free) if free else device
         return self._inner[node]
 
-    def device_function(self, function: Function) -> DeviceFunction:
+    def device_function(self, function: PythonFunction) -> DeviceFunction:
         if function not in self._devices:
             self._devices[function] = DeviceFunction(self._definition(function))
         return self._devices[function]
@@ -289,7 +289,7 @@ class CompilationContext:
             if value not in self._ufuncs:
                 self._ufuncs[value] = DeviceFunction(self._definition_of(reduction))
             return self._ufuncs[value]
-        if is_python(value) and not is_host_function(value, of.function.file):
+        if has_python_body(value) and not is_host_function(value, of.function.file):
             return undecorated_function(value, self._definition_of)
         name = function_text(node, getattr(value, "__name__", type(value).__name__))
         if getattr(type(value), "source_role", None) == "kernel":
@@ -397,7 +397,7 @@ class CompilationContext:
         texts = []
         for value, t in zip(args, wanted, strict=True):
             if is_number(t) and is_number(value.type):
-                texts.append(arithmetic.converted(value, t).text)
+                texts.append(arithmetic.convert_value(value, t).text)
             else:
                 texts.append(subscripts.as_view(value).text)
         name = of.define_name(_name_without_template(function.name), taken)
@@ -405,7 +405,7 @@ class CompilationContext:
 
     # --- warnings
 
-    def note_double(self, function: Function, node: ast.AST) -> None:
+    def note_double(self, function: PythonFunction, node: ast.AST) -> None:
         self._doubles.setdefault(function, node)
 
     def _warn_of_slips(self, function, translator):
@@ -502,7 +502,7 @@ def _as_literal(value: Value) -> Value | None:
 
 
 _plain_functions: dict = {}
-warned: set[Function] = set()
+warned: set[PythonFunction] = set()
 """Functions whose warning this process has issued."""
 
 

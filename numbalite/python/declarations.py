@@ -14,7 +14,7 @@ Path = tuple[tuple[int, int], ...]
 PARAMETER: Path = ((0, -1),)
 
 
-class Place(NamedTuple):
+class DeclarationPlace(NamedTuple):
     """The position of a declaration."""
 
     block: tuple
@@ -25,7 +25,7 @@ class Place(NamedTuple):
     """The target that declares it; None if a separate declaration precedes the statement."""
 
 
-class Blocks:
+class BlockTree:
     """The tree of blocks of a function's body, with the positions of all names."""
 
     def __init__(self, body: Any) -> None:
@@ -64,7 +64,7 @@ class Blocks:
             elif isinstance(part, ast.NamedExpr):
                 self._in_expressions.add(part.target)
 
-    def declaration_position(self, definitions: Any, uses: Any, loops: Any) -> Place:
+    def declaration_position(self, definitions: Any, uses: Any, loops: Any) -> DeclarationPlace:
         """Selects the position of a variable's declaration from the nodes of its definitions and uses.
         ``loops`` carry the variable's value from one iteration to the next."""
         nodes = [*definitions, *uses]
@@ -85,10 +85,10 @@ class Blocks:
             and here[0] not in self._in_expressions
         )
         if is_simple and len(self.paths.get(here[0], PARAMETER)) == depth:
-            return Place(block, statement, here[0])
-        return Place(block, statement, None)
+            return DeclarationPlace(block, statement, here[0])
+        return DeclarationPlace(block, statement, None)
 
     def block_of(self, node: ast.AST) -> tuple:
-        """Returns (the block of a statement, as in Place; the index of the statement in this block)."""
+        """Returns (the block of a statement, as in DeclarationPlace; the index of the statement in this block)."""
         path = self.paths[node]
         return (*path[:-1], (path[-1][0],)), path[-1][1]

@@ -13,10 +13,10 @@ from numbalite.cxx import capture
 from numbalite.cxx.definition import Definition
 from numbalite.cxx.linemap import Text
 from numbalite.python import rules, tree
-from numbalite.python.cachekey import Contents, Uncacheable
+from numbalite.python.cachekey import KeyContents, Uncacheable
 from numbalite.python.context import CompilationContext, Instance
-from numbalite.python.problem import Problem, raise_for
-from numbalite.python.read import Function, read_function, rebuild_function, refuse_variadic
+from numbalite.python.problem import Problem, translation_error
+from numbalite.python.read import PythonFunction, read_function, rebuild_function, refuse_variadic
 
 
 class PythonDefinition(Definition):
@@ -28,7 +28,7 @@ class PythonDefinition(Definition):
 
     def __init__(
         self,
-        function: Function,
+        function: PythonFunction,
         *,
         qualname: str | None = None,
         module: str | None = None,
@@ -71,20 +71,22 @@ class PythonDefinition(Definition):
         nodes = tree.walk_nodes(self.function.node)
         return any(isinstance(n, ast.Attribute) and n.attr == "this_grid" for n in nodes)
 
-    def typed(self, args: Any, debug: Any = False) -> Definition:
+    def typed_definition(self, args: Any, debug: Any = False) -> Definition:
         """Returns the C++ text of the kernel's body for a list of argument types."""
         session = CompilationContext(definition_of, PythonDefinition, debug, is_kernel=True)
         return session.definition(self, args, types.void)
 
-    def contents(self, args: Any, options: Any) -> tuple | None:
-        found = Contents(definition_of)
+    def kernel_contents(self, args: Any, options: Any) -> tuple | None:
+        found = KeyContents(definition_of)
         try:
             return found.kernel_key(self.function, args, options), found
         except Uncacheable:
             return None
 
-    def device_contents(self, function: Any, lists: Any, options: Any, caller: str) -> tuple | None:
-        found = Contents(definition_of)
+    def device_function_contents(
+        self, function: Any, lists: Any, options: Any, caller: str
+    ) -> tuple | None:
+        found = KeyContents(definition_of)
         try:
             return found.device_key(function, lists, options, caller), found
         except Uncacheable:
@@ -104,13 +106,13 @@ class PythonDefinition(Definition):
                     try:
                         return instance.returned()
                     except Problem as problem:
-                        raise_for(problem, self.name)
+                        translation_error(problem, self.name)
         return None
 
     def capture(self) -> Any:
         """Returns the captured values of the Python scope, including the device functions that the body may
         call."""
-        return capture.capture(self.names, self.scope)
+        return capture.capture_values(self.names, self.scope)
 
     def frozen(self) -> PythonDefinition:
         scope = self.scope
@@ -176,4 +178,4 @@ def definition_of(function: Any, is_fixed: bool = False) -> PythonDefinition:
             doc=function.__doc__,
         )  # fmt: skip
     except Problem as problem:
-        raise_for(problem, function.__name__)
+        translation_error(problem, function.__name__)

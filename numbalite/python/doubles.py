@@ -14,7 +14,7 @@ from numbalite import types
 from numbalite.python.values import Value, is_integral
 
 
-class Cause(NamedTuple):
+class DoubleCause(NamedTuple):
     """The reason why a loop computes in float64."""
 
     node: ast.AST
@@ -22,17 +22,17 @@ class Cause(NamedTuple):
     advice: str
 
 
-class Doubles:
+class DoubleOperations:
     """The float64 operations and assignments in the loops of one function."""
 
     def __init__(self, function: ast.AST, flow: Any) -> None:
         self._flow = flow
         self._function = function
         self._loops = _innermost_loops(function)
-        self._mixed: dict[ast.AST, Cause] = {}
+        self._mixed: dict[ast.AST, DoubleCause] = {}
         """Loop -> its first operation of float32 and another type."""
         self._carried: set[ast.AST] = set()
-        self._by_integer: dict[tuple[ast.AST, str], Cause] = {}
+        self._by_integer: dict[tuple[ast.AST, str], DoubleCause] = {}
         """(loop, variable) -> the first operation of the variable, a float64 by now, and an integer."""
         self._assigned: dict[str, set] = {}
         """Variable -> (the loop or None, the type) of its assignments so far."""
@@ -72,8 +72,8 @@ class Doubles:
         elif (loop, target.id) in self._by_integer and before == {types.float32}:
             self._mixed.setdefault(loop, self._by_integer[loop, target.id])
 
-    def cause(self) -> Cause | None:
-        """Returns the Cause for the first loop with a float64 variable that depends on the previous
+    def cause(self) -> DoubleCause | None:
+        """Returns the DoubleCause for the first loop with a float64 variable that depends on the previous
         iteration."""
         for loop, cause in self._mixed.items():
             if loop in self._carried:
@@ -84,7 +84,7 @@ class Doubles:
         text = ast.unparse(other_node)
         if is_integral(other.type):
             made = ast.unparse(node) if isinstance(node, ast.BinOp) else text
-            return Cause(
+            return DoubleCause(
                 node, f"{made} is of float32 and {other.type}, which gives a float64",
                 f"float32({text})",
             )  # fmt: skip
@@ -98,18 +98,18 @@ class Doubles:
         first = _first_number(self._function, other_node.id)
         if first is not None:
             number = ast.unparse(first.value)
-            return Cause(
+            return DoubleCause(
                 first, f"{other_node.id} begins with {number}, which is no float32",
                 f"{other_node.id} = float32({number})",
             )  # fmt: skip
         if not isinstance(node, ast.AugAssign) and not self._flow.reaching(other_node):
-            return Cause(node, f"{text} is a float64", f"float32({text})")
+            return DoubleCause(node, f"{text} is a float64", f"float32({text})")
         return None
 
 
 def _number_cause(node, number):
     text = ast.unparse(number)
-    return Cause(node, f"{text} is no float32", f"float32({text})")
+    return DoubleCause(node, f"{text} is no float32", f"float32({text})")
 
 
 def _first_constant(node):
@@ -125,13 +125,13 @@ def _first_constant(node):
 def _innermost_loops(function):
     found: dict[ast.AST, ast.AST] = {}
 
-    def visit(node, loop):
+    def assign_loops(node, loop):
         for child in ast.iter_child_nodes(node):
             if loop is not None:
                 found[child] = loop
-            visit(child, child if isinstance(child, (ast.For, ast.While)) else loop)
+            assign_loops(child, child if isinstance(child, (ast.For, ast.While)) else loop)
 
-    visit(function, None)
+    assign_loops(function, None)
     return found
 
 

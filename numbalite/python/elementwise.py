@@ -7,7 +7,7 @@ import numpy as np
 
 from numbalite import types
 from numbalite.python import subscripts
-from numbalite.python.arithmetic import converted
+from numbalite.python.arithmetic import convert_value
 from numbalite.python.calls import Call, Rule, type_text
 from numbalite.python.rules import describe_type
 from numbalite.python.values import Value, is_complex, is_number
@@ -37,7 +37,7 @@ def apply_ufunc(call: Call, ufunc: np.ufunc, rule: Rule) -> Value:
     elements = [Value(v.type.dtype, n) if is_array(v) else v for n, v in names.items()]
     value = rule(Call(call.of, call.node, call.name, elements))
     if is_complex(value.type) != is_complex(out.type.dtype):
-        value = converted(value, out.type.dtype)
+        value = convert_value(value, out.type.dtype)
     result = value.text
     arrays = {n: v for n, v in names.items() if is_array(v)}
     if not arrays:

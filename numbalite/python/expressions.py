@@ -49,7 +49,7 @@ from numbalite.python.values import (
     tuple_of,
     union_of_ranges,
 )
-from numbalite.types.inkernel import Word
+from numbalite.types.inkernel import KernelName
 
 UNSUPPORTED = {
     "ListComp": ("a list comprehension", "a loop that stores into an array: cuda.local.array(n, dtype) holds a few numbers of each thread"),
@@ -179,7 +179,7 @@ class Expressions:
             element = types.from_dtype(value.dtype)
         except TypeError as problem:
             self.fail(node, f"{name} is an array that kernels cannot use: {problem}")
-        trial = capture.capture({name: {"value"}}, capture.Scope({name: value}))
+        trial = capture.capture_values({name: {"value"}}, capture.Scope({name: value}))
         if trial.refused:
             self.fail(node, trial.refused[name])
         return Value(
@@ -355,21 +355,21 @@ class Expressions:
     def _undecided_operands(self, node, value_of) -> list[Value]:
         """Returns the Values of the operands of ``and`` and ``or``, up to the first operand that is decided
         at compile time, as in ``x is None or x[0] > 1``."""
-        values, is_and, before = [], isinstance(node.op, ast.And), self.told.mark()
+        values, is_and, before = [], isinstance(node.op, ast.And), self.told.save_state()
         for item in node.values:
             values.append(value_of(item))
             if values[-1].is_constant and bool(values[-1].constant) is not is_and:
                 break
             self.told.add_ranges(self, item, is_and)
-        self.told.restore(before)
+        self.told.restore_state(before)
         return values
 
     def value_under_condition(self, test: ast.expr, holds: bool, node: ast.expr) -> Value:
         """Returns the Value of an expression that is evaluated only for one outcome of a condition."""
-        before = self.told.mark()
+        before = self.told.save_state()
         self.told.add_ranges(self, test, holds)
         value = self.value(node)
-        self.told.restore(before)
+        self.told.restore_state(before)
         return value
 
     def join_conditions(self, node: Any, values: Any) -> Value:
@@ -482,12 +482,12 @@ class Expressions:
         if len(ops) == 1:
             return self.compare(node, type(ops[0]), left, values[0])
 
-        def hold_value(middle):
+        def compare_rest(middle):
             first = self.compare(node, type(ops[0]), left, middle)
             rest = self._chained_comparison(node, ops[1:], middle, values[1:])
             return self.join_conditions(ast.BoolOp(ast.And(), [node, node]), [first, rest])
 
-        return self._store_if_call(values[0], hold_value)
+        return self._store_if_call(values[0], compare_rest)
 
     def compare(self, node: ast.AST, op: type, a: Value, b: Value) -> Value:
         if op in (ast.Is, ast.IsNot):
@@ -602,7 +602,7 @@ class Expressions:
         rule = builtins.function_rule(function)
         args = self._arguments(node)
         keywords = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}
-        is_computed = rule is not None and not isinstance(function, Word)
+        is_computed = rule is not None and not isinstance(function, KernelName)
         args = list(
             map(subscripts.scalar_element if is_computed else subscripts.constant_element, args)
         )

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Iterator
 
 from numbalite.python import tree
 
-State = dict[str, frozenset["Definition | Head"]]
+State = dict[str, frozenset["Definition | LoopHead"]]
 
 
-class Head:
+class LoopHead:
     """A pseudo-definition at the head of a loop, for uses that read the value of the previous iteration."""
 
     def __init__(self, loop: ast.AST) -> None:
         self.loop = loop
-        self.inside: set[Definition | Head] = set()
+        self.inside: set[Definition | LoopHead] = set()
         """The definitions in the loop that come back to its head."""
 
 
@@ -30,10 +30,10 @@ class Definition:
     def __init__(self, name: str, node: ast.AST) -> None:
         self.name = name
         self.node = node
-        self.web: Web
+        self.web: DefinitionWeb
 
 
-class Web:
+class DefinitionWeb:
     """The definitions of a variable that reach common uses."""
 
     def __init__(self, name: str) -> None:
@@ -44,11 +44,11 @@ class Web:
         """Loops whose iterations leave a value to the next one."""
 
 
-class Flow:
+class DataFlow:
     """The reaching definitions in the body of a function."""
 
     def __init__(self, parameters: Iterable[ast.arg], body: list[ast.stmt]) -> None:
-        self._reaching: dict[ast.AST, frozenset[Definition | Head]] = {}
+        self._reaching: dict[ast.AST, frozenset[Definition | LoopHead]] = {}
         self._definitions: dict[ast.AST, Definition] = {}
         self._names: dict[ast.AST, ast.Name] = {}
         self.assigned: set[str] = set()
@@ -57,7 +57,7 @@ class Flow:
         """Uses that a path without an assignment reaches."""
         self.reached: set[ast.stmt] = set()
         """The statements that are not behind an endless loop, or a return on each way."""
-        self._heads: dict[ast.AST, Head] = {}
+        self._heads: dict[ast.AST, LoopHead] = {}
         self._parts: dict[ast.AST, list] = {}
         self._bound: dict[ast.AST, frozenset[str]] = {}
         self._loops: list[tuple[list[State], list[State]]] = []
@@ -66,7 +66,7 @@ class Flow:
         self.assigned = {p.arg for p in parameters} | set(_bound_names(body))
         state: State = {}
         for parameter in parameters:
-            self.parameters[parameter.arg] = self._define(parameter.arg, parameter)
+            self.parameters[parameter.arg] = self._new_definition(parameter.arg, parameter)
             state[parameter.arg] = frozenset([self.parameters[parameter.arg]])
         self.ends_without_return = self._state_after(body, state) is not None
         self.webs = self._make_webs()
@@ -98,9 +98,9 @@ class Flow:
             first, *others = self.reaching(use) or [None]
             for other in others:
                 parent[find_root(other)] = find_root(first)
-        webs: dict[Definition, Web] = {}
+        webs: dict[Definition, DefinitionWeb] = {}
         for d in self._definitions.values():
-            d.web = webs.setdefault(find_root(d), Web(d.name))
+            d.web = webs.setdefault(find_root(d), DefinitionWeb(d.name))
             d.web.definitions.append(d)
         for use, reaching in self._reaching.items():
             seen = self.reaching(use)
@@ -108,25 +108,25 @@ class Flow:
                 continue
             web = next(iter(seen)).web
             web.uses.append(use)
-            heads = (head for head in reaching if isinstance(head, Head))
+            heads = (head for head in reaching if isinstance(head, LoopHead))
             web.carried.update(head.loop for head in heads if head.inside & seen)
         return list(webs.values())
 
     # --- the walk over the syntax tree: a method returns the reaching definitions after a node, or None if
     # the code after the node is unreachable
 
-    def _define(self, name, node):
+    def _new_definition(self, name, node):
         return self._definitions.setdefault(node, Definition(name, node))
 
-    def _bind(self, target, state):
+    def _bind_target(self, target, state):
         if isinstance(target, ast.Name):
-            return {**state, target.id: frozenset([self._define(target.id, target)])}
+            return {**state, target.id: frozenset([self._new_definition(target.id, target)])}
         if isinstance(target, (ast.Tuple, ast.List)):
             for item in target.elts:
-                state = self._bind(item, state)
+                state = self._bind_target(item, state)
             return state
         if isinstance(target, ast.Starred):
-            return self._bind(target.value, state)
+            return self._bind_target(target.value, state)
         return self._record_uses(target, state)
 
     def _record_uses(self, node, state):
@@ -136,7 +136,7 @@ class Flow:
             return state
         for part in self._variable_nodes(node):
             if isinstance(part, ast.NamedExpr):
-                state = self._bind(part.target, state)
+                state = self._bind_target(part.target, state)
             else:
                 self._record_use(part, state)
         return state
@@ -190,19 +190,19 @@ class Flow:
     def _assign(self, node, state):
         state = self._record_uses(node.value, state)
         for target in node.targets:
-            state = self._bind(target, state)
+            state = self._bind_target(target, state)
         return state
 
     def _annassign(self, node, state):
         if node.value is None:
             return state
-        return self._bind(node.target, self._record_uses(node.value, state))
+        return self._bind_target(node.target, self._record_uses(node.value, state))
 
     def _augassign(self, node, state):
         state = self._record_uses(node.value, state)
         if isinstance(node.target, ast.Name):
             self._record_use(node.target, state)
-        return self._bind(node.target, state)
+        return self._bind_target(node.target, state)
 
     def _return(self, node, state):
         self._record_uses(node.value, state)
@@ -225,11 +225,11 @@ class Flow:
     def _for(self, node, state):
         state = self._record_uses(node.iter, state)
         return self._state_after_loop(
-            node, state, lambda s: s, False, lambda s: self._bind(node.target, s)
+            node, state, lambda s: s, False, lambda s: self._bind_target(node.target, s)
         )
 
     def _state_after_loop(self, node, state, test, endless, enter=lambda s: s):
-        here = self._heads.setdefault(node, Head(node))
+        here = self._heads.setdefault(node, LoopHead(node))
         mark = frozenset([here])
         bound = self.bound_names(node)
         before = state
@@ -267,7 +267,7 @@ class Flow:
 
     def _functiondef(self, node, state):
         state = self._record_uses(node, state)
-        return {**state, node.name: frozenset([self._define(node.name, node)])}
+        return {**state, node.name: frozenset([self._new_definition(node.name, node)])}
 
 
 def _merge_states(a, b):

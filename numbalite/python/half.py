@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbalite import types
-from numbalite.python.arithmetic import converted
+from numbalite.python.arithmetic import convert_value
 from numbalite.python.calls import Call, Rule
 from numbalite.python.values import Value
 
@@ -25,7 +25,7 @@ _FUNCTIONS = """hsin hcos hlog hlog10 hlog2 hexp hexp10 hexp2 hfloor hceil hsqrt
 
 def _float16_rule(name: str, count: int, result: types.Type) -> Rule:
     def translate_call(call: Call) -> Value:
-        texts = [converted(value, types.float16).text for value in call.take_numbers(count)]
+        texts = [convert_value(value, types.float16).text for value in call.take_numbers(count)]
         return call.made(result, f"{name}({', '.join(texts)})")
 
     return translate_call

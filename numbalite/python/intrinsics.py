@@ -1,7 +1,7 @@
 """Translates the intrinsics of numba.cuda in kernels: thread indices, barriers, atomics, warp operations, bit
 operations.
 
-Outside of kernels, each intrinsic is an object of the class Word (numbalite/types/inkernel.py). The table
+Outside of kernels, each intrinsic is an object of the class KernelName (numbalite/types/inkernel.py). The table
 WORDS contains the rule for each dotted name.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from numbalite import types
 from numbalite.python import bfloat, half, libdevice, memory, pointers, rules, subscripts
-from numbalite.python.arithmetic import converted
+from numbalite.python.arithmetic import convert_value
 from numbalite.python.calls import Call, Rule, float_rule, intrinsic_rule, select_rule
 from numbalite.python.values import (
     PRIMARY,
@@ -51,7 +51,7 @@ def _atomic_rule(name: str, values: int = 1) -> Rule:
     names = ("val",) if values == 1 else ("old", "val")
 
     def translate_call(call):
-        if _lacks_index(call, values):
+        if _is_element_argument(call, values):
             call.fail("the array, the index and the value are three arguments", _index_hint(call))
         target, index, *given = call.take("ary", "idx", *names)
         return _translate_atomic(call, name, target, index, given)
@@ -59,7 +59,7 @@ def _atomic_rule(name: str, values: int = 1) -> Rule:
     return translate_call
 
 
-def _lacks_index(call, values):
+def _is_element_argument(call, values):
     """Returns whether the first argument is an element, a[i], whose array and index are needed."""
     return len(call.args) == 1 + values and not call.keywords and isinstance(call.node, ast.Call)
 
@@ -161,7 +161,7 @@ def _cached_store_rule(name: str) -> Rule:
     def translate_call(call):
         target, index, value = call.take("array", "index", "value")
         element = _cached_element(call, target, index)
-        stored = converted(value, element.type).text
+        stored = convert_value(value, element.type).text
         return Value(types.void, f"__{name}(&{element.text_at(PRIMARY)}, {stored})", calls=True)
 
     return translate_call
@@ -201,7 +201,7 @@ def _shuffle_rule(name: str) -> Rule:
 
 
 def _to_declared_type(value):
-    return value if value.cxx == value.type else converted(value, value.type)
+    return value if value.cxx == value.type else convert_value(value, value.type)
 
 
 def _vote_rule(text: str, result: Any) -> Rule:
@@ -267,14 +267,14 @@ def _translate_brev(call):
         call.fail(f"takes an integer, not {value.type}")
     if value.type is types.uint64:
         return call.made(types.uint64, f"uint64(__brevll({_to_declared_type(value).text}))")
-    return call.made(types.uint32, f"__brev({converted(value, types.uint32).text})")
+    return call.made(types.uint32, f"__brev({convert_value(value, types.uint32).text})")
 
 
 def _translate_fma(call):
     a, b, c = call.take_numbers(3)
     t = rules.common_type(rules.common_type(a.type, b.type), c.type)
     t = types.float64 if is_integral(t) else t
-    return call.made(t, f"fma({', '.join(converted(v, t).text for v in (a, b, c))})")
+    return call.made(t, f"fma({', '.join(convert_value(v, t).text for v in (a, b, c))})")
 
 
 _BLOCK = 1024  # maximum number of threads per block

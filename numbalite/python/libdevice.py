@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from numbalite import types
-from numbalite.python.arithmetic import converted
+from numbalite.python.arithmetic import convert_value
 from numbalite.python.calls import Call, Rule
 from numbalite.python.values import Value, is_integral
 from numbalite.types.libdevice import SIGNATURES, Signature
@@ -59,7 +59,7 @@ def _libdevice_rule(name: str, signature: Signature) -> Rule:
 
     def translate_call(call: Call) -> Value:
         given = call.take_numbers(len(signature.args))
-        texts = [converted(v, t).text for v, t in zip(given, signature.args, strict=True)]
+        texts = [convert_value(v, t).text for v, t in zip(given, signature.args, strict=True)]
         return call.made(result, _call_text(name, texts))
 
     return translate_call

@@ -34,12 +34,14 @@ def evaluate_constant(node: ast.expr) -> int | float | None:
     parts = [part for part in tree.walk_nodes(node) if isinstance(part, ast.BinOp)]
     return (
         value
-        if any(isinstance(part.op, ast.Pow) or _exceeds_int(_integer_value(part)) for part in parts)
+        if any(
+            isinstance(part.op, ast.Pow) or _exceeds_int64(_integer_value(part)) for part in parts
+        )
         else None
     )
 
 
-def _exceeds_int(value):
+def _exceeds_int64(value):
     return not -(2**63) <= value < 2**63
 
 

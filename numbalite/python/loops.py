@@ -81,13 +81,13 @@ def _emit_body(of, node, flag, first=(), test=None):
     """Writes the body of a loop, its closing brace and its ``else`` block."""
     of.loops.append(LoopState(flag))
     of.depth += 1
-    before = of.told.mark()
+    before = of.told.save_state()
     if test is not None:
         of.told.add_ranges(of, test, True)
     for bind in first:
         bind()
     of.block(node.body)
-    of.told.restore(before)
+    of.told.restore_state(before)
     of.depth -= 1
     of.loops.pop()
     of.close_block(node.body[-1])
@@ -230,7 +230,7 @@ def _common_item_type(over):
 def _initializer_text(item, t):
     """Returns the C++ text of an item in the initializer of an array of ``t``."""
     is_literal = item.is_constant and is_integral(item.type) and is_integral(t)
-    return arithmetic.converted(item, t).text if is_number(t) and not is_literal else item.text
+    return arithmetic.convert_value(item, t).text if is_number(t) and not is_literal else item.text
 
 
 def _evaluate_iterable(of, node, over, bound):
@@ -260,7 +260,7 @@ def _indexed_items(of, node, over, k):
     if isinstance(t, Sequence) and t.kind == "range":
         start, stop, step = over.items
         if not step.is_constant or step.constant != 1:
-            return _nth_of_range(node, start, stop, step, k)
+            return _range_element(node, start, stop, step, k)
         count = arithmetic.binary(ast.Sub, stop, start) if start.constant != 0 else stop
         return count, arithmetic.binary(ast.Add, start, k) if start.constant != 0 else k
     if isinstance(t, Sequence) and t.kind == "enumerate":
@@ -272,7 +272,7 @@ def _indexed_items(of, node, over, k):
         pairs = [_indexed_items(of, node, part, k) for part in over.items]
         count = pairs[0][0]
         for other, _ in pairs[1:]:
-            count = _minimum(count, other)
+            count = _minimum_value(count, other)
         return count, tuple_of(item for _, item in pairs)
     if isinstance(t, types.Array) and t.ndim > 0:
         return subscripts.extent_text(over, 0), subscripts.load_item(of, node, over, [k])
@@ -284,18 +284,18 @@ def _indexed_items(of, node, over, k):
     of.fail(node, f"there is no loop over {rules.describe_type(t)}", remedy)
 
 
-def _nth_of_range(node, start, stop, step, k):
-    texts = [arithmetic.converted(part, types.int64).text for part in (start, stop, step)]
+def _range_element(node, start, stop, step, k):
+    texts = [arithmetic.convert_value(part, types.int64).text for part in (start, stop, step)]
     count = Value(types.int64, f"py::range_size({', '.join(texts)})", range=(0, 2**63 - 1))
     steps = arithmetic.binary(ast.Mult, k, step)
     return count, arithmetic.binary(ast.Add, start, steps)
 
 
-def _minimum(a, b):
+def _minimum_value(a, b):
     if a.is_constant and b.is_constant:
         return number(min(a.constant, b.constant))
-    return Value(types.int64, f"min({arithmetic.converted(a, types.int64).text}, "
-                 f"{arithmetic.converted(b, types.int64).text})")  # fmt: skip
+    return Value(types.int64, f"min({arithmetic.convert_value(a, types.int64).text}, "
+                 f"{arithmetic.convert_value(b, types.int64).text})")  # fmt: skip
 
 
 __all__ = ["is_integral", "translate_for", "translate_while"]

@@ -27,15 +27,15 @@ def carray(ptr: Any, shape: int | tuple[int, ...], dtype: Any = None) -> np.ndar
 
     Example: ``carray(ctypes.pointer(ctypes.c_float(3)), 1)[0]``
     """
-    return _array_at(ptr, shape, dtype, "C")
+    return _array_at_pointer(ptr, shape, dtype, "C")
 
 
 def farray(ptr: Any, shape: int | tuple[int, ...], dtype: Any = None) -> np.ndarray:
     """Like carray, but returns an array in Fortran order."""
-    return _array_at(ptr, shape, dtype, "F")
+    return _array_at_pointer(ptr, shape, dtype, "F")
 
 
-def _array_at(ptr, shape, dtype, order):
+def _array_at_pointer(ptr, shape, dtype, order):
     if isinstance(dtype, types.Type):
         dtype = dtype.dtype
     wanted = np.dtype(dtype) if dtype is not None else None

@@ -14,7 +14,7 @@ from numbalite.errors import TranslationError
 from numbalite.python import remedies
 
 
-class Place(NamedTuple):
+class SourcePlace(NamedTuple):
     """A range of the user's source."""
 
     label: str
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 class Problem(Exception):
-    """Raised inside the translator at a node of the syntax tree. ``raise_for`` converts this exception to the
+    """Raised inside the translator at a node of the syntax tree. ``translation_error`` converts this exception to the
     user's exception."""
 
     def __init__(
@@ -54,13 +54,13 @@ class Problem(Exception):
         self.remedy = remedy
         self.others = tuple(others)
         """(node, note): further places that belong to it."""
-        self.place: Place | None = None
-        self.notes: list[tuple[Place, str]] = []
+        self.place: SourcePlace | None = None
+        self.notes: list[tuple[SourcePlace, str]] = []
 
     def __str__(self) -> str:
         return self.message
 
-    def locate(self, place_of: Any) -> Problem:
+    def store_positions(self, place_of: Any) -> Problem:
         """Stores the positions of the syntax nodes before their tree is released."""
         if self.place is None and self.node is not None:
             self.place = place_of(self.node)
@@ -72,7 +72,7 @@ _is_on_cpu: ContextVar[bool] = ContextVar("_is_on_cpu", default=False)
 
 
 @contextlib.contextmanager
-def on_cpu() -> Iterator[None]:
+def messages_for_cpu() -> Iterator[None]:
     """A context manager in which error messages refer to functions on the CPU, not to kernels."""
     token = _is_on_cpu.set(True)
     try:
@@ -81,7 +81,7 @@ def on_cpu() -> Iterator[None]:
         _is_on_cpu.reset(token)
 
 
-def raise_for(problem: Problem, name: str) -> NoReturn:
+def translation_error(problem: Problem, name: str) -> NoReturn:
     """Returns the TranslationError that is raised for the user."""
     if _is_on_cpu.get():
         problem.message = remedies.cpu_message(problem.message)

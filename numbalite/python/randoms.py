@@ -11,7 +11,7 @@ import numpy as np
 
 from numbalite import types
 from numbalite.python import arithmetic, remedies
-from numbalite.python.arithmetic import converted
+from numbalite.python.arithmetic import convert_value
 from numbalite.python.calls import Rule
 from numbalite.python.problem import Problem
 from numbalite.python.values import Value, is_integral, is_number, number
@@ -39,7 +39,7 @@ def _distribution_rule(function: str, *names: str, defaults: Any = ()) -> Rule:
         given = call.take(*names, optional=len(defaults))
         first = len(names) - len(defaults)
         given = [v or number(defaults[k - first]) for k, v in enumerate(given)]
-        texts = ", ".join(converted(v, types.float64).text for v in given)
+        texts = ", ".join(convert_value(v, types.float64).text for v in given)
         return call.made(types.float64, f"{function}({texts})", calls=True)
 
     return _cpu_only_rule(translate_call)
@@ -57,7 +57,7 @@ def _integer_rule(inclusive: bool, *names: str) -> Rule:
             call.fail("takes integers")
         if inclusive:
             high = arithmetic.binary(ast.Add, high, number(1))
-        a, b = (converted(v, types.float64).text for v in (low, high))
+        a, b = (convert_value(v, types.float64).text for v in (low, high))
         return call.made(types.int64, f"int64(floor(random_uniform({a}, {b})))", calls=True)
 
     return _cpu_only_rule(translate_call)

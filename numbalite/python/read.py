@@ -17,10 +17,10 @@ from numbalite.cxx import linemap
 from numbalite.cxx.capture import Scope
 from numbalite.cxx.executed import source_name
 from numbalite.python import tree
-from numbalite.python.problem import Place, Problem
+from numbalite.python.problem import Problem, SourcePlace
 
 
-class Function:
+class PythonFunction:
     """A function with a Python body."""
 
     def __init__(
@@ -49,18 +49,18 @@ class Function:
         self.used: dict[str, set] | None = None
         """The names that it reads (cachekey.py), when they have been collected."""
 
-    def with_names(self, values: dict[str, Any]) -> Function:
+    def with_names(self, values: dict[str, Any]) -> PythonFunction:
         """Returns a copy whose scope contains these values."""
         made = copy.copy(self)
         made._scope = lambda: self._scope().with_values(values)
         return made
 
-    def place(self, node: ast.AST) -> Place:
+    def place(self, node: ast.AST) -> SourcePlace:
         """Returns the position of a node."""
         line = getattr(node, "lineno", self.node.lineno)
         column = getattr(node, "col_offset", 0)
         end = getattr(node, "end_col_offset", column) if _line_text(node) else 10**6
-        return Place(self.label, self.file, line, column, end)
+        return SourcePlace(self.label, self.file, line, column, end)
 
     def body_nodes(self) -> list[ast.AST]:
         """Returns the list of syntax nodes of the function's body, without the nodes of nested functions."""
@@ -96,14 +96,14 @@ def _scope_of(function):
 
 def rebuild_function(
     text: str, name: str, label: str, file: str, first: int, values: Any, defaults: Any
-) -> Function:
-    """Returns a Function from the text of its lines and the values of its scope."""
+) -> PythonFunction:
+    """Returns a PythonFunction from the text of its lines and the values of its scope."""
     whole = linemap.parse_source(textwrap.dedent(text))
     ast.increment_lineno(whole, first - 1)
     nodes = (n for n in ast.walk(whole) if isinstance(n, (ast.FunctionDef, ast.Lambda)))
     node = next(n for n in nodes if getattr(n, "name", "lambda_") == name)
     scope = Scope(dict(values))
-    return Function(node, label, file, lambda: scope, defaults, text)
+    return PythonFunction(node, label, file, lambda: scope, defaults, text)
 
 
 def lookup_name(scope: Scope, name: str) -> tuple[bool, Any]:
@@ -114,8 +114,8 @@ def lookup_name(scope: Scope, name: str) -> tuple[bool, Any]:
     return known, value
 
 
-def read_function(function: Any) -> Function:
-    """Returns the Function of a Python function. Raises Problem if the source of the Python function is not
+def read_function(function: Any) -> PythonFunction:
+    """Returns the PythonFunction of a Python function. Raises Problem if the source of the Python function is not
     available."""
     node = linemap.function_node(function)
     if node is None:
@@ -127,10 +127,10 @@ def read_function(function: Any) -> Function:
         )
     file = source_name(function.__code__)
     label = linemap.file_label(file)
-    return Function(node, label, file, _scope_of(function), _defaults(function))
+    return PythonFunction(node, label, file, _scope_of(function), _defaults(function))
 
 
-def is_python(function: Any) -> bool:
+def has_python_body(function: Any) -> bool:
     """Returns whether the function's body is Python, and not a single string of CUDA C++."""
     if not isinstance(function, python_types.FunctionType):
         return False
@@ -141,7 +141,7 @@ def _line_text(node):
     return getattr(node, "end_lineno", None) == getattr(node, "lineno", None)
 
 
-def refuse_variadic(function: Function, *which: str) -> None:
+def refuse_variadic(function: PythonFunction, *which: str) -> None:
     """Raises Problem if the function has a parameter of a kind: "vararg" (*a), "kwarg" (**a)."""
     for extra in (getattr(function.node.args, name) for name in which):
         if extra is not None:
@@ -150,7 +150,7 @@ def refuse_variadic(function: Function, *which: str) -> None:
                 f"a parameter for any number of arguments, {extra.arg}, is not possible",
                 "List the parameters; several values may be one tuple.",
             )
-            raise problem.locate(function.place)
+            raise problem.store_positions(function.place)
 
 
 def _defaults(function):

@@ -137,7 +137,7 @@ def array_operation_remedy(*values: Any) -> str:
 
 def attribute_names(owner: Any) -> list[str]:
     """Returns the supported attributes of a module or another Python object."""
-    if isinstance(owner, inkernel.Word):
+    if isinstance(owner, inkernel.KernelName):
         return list(inkernel.PARTS.get(owner.path, ()))
     words = inkernel.INSTEAD if getattr(owner, "__name__", "") == "numbalite.cuda" else ()
     return [*dir(owner), *words]

@@ -22,7 +22,7 @@ from numbalite.python.values import (
     is_number,
     is_real,
 )
-from numbalite.types.inkernel import Word
+from numbalite.types.inkernel import KernelName
 
 _SIGNED, _UNSIGNED = types.int64, types.uint64
 
@@ -132,7 +132,7 @@ def describe_type(t: Any) -> str:
 
 def _described_object(value):
     """Returns a description of a Python object that is not a value in a kernel."""
-    if isinstance(value, Word):
+    if isinstance(value, KernelName):
         return f"cuda.{value.path}"
     if isinstance(value, type(math)):
         return f"the module {value.__name__}"

@@ -14,7 +14,7 @@ from typing import Any
 
 from numbalite.cxx.slip import Slip
 from numbalite.python import tree
-from numbalite.python.read import Function
+from numbalite.python.read import PythonFunction
 
 _EXPONENTS = {2: "square", 3: "cube"}
 _SIGNS = {
@@ -24,13 +24,13 @@ _SIGNS = {
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 
 
-def find_slips(function: Function) -> list[Slip]:
+def find_slips(function: PythonFunction) -> list[Slip]:
     """Returns the probable mistakes in a function's body."""
     if isinstance(function.node, ast.Lambda):
         return []
     found = []
     for kind, node, text in (
-        *_expressions(function.body_nodes()),
+        *_unused_value_slips(function.body_nodes()),
         *_BranchAssignments(function).find_unset_reads(),
     ):
         place = function.place(node)
@@ -39,7 +39,7 @@ def find_slips(function: Function) -> list[Slip]:
     return sorted(dict.fromkeys(found), key=lambda slip: slip.line)
 
 
-def _expressions(nodes: list[ast.AST]) -> Iterator[tuple[str, ast.AST, str]]:
+def _unused_value_slips(nodes: list[ast.AST]) -> Iterator[tuple[str, ast.AST, str]]:
     for node in nodes:
         if isinstance(node, ast.Expr):
             text = _unused_value(node.value)
@@ -104,7 +104,7 @@ def _is_number_not_flag(node):
 class _BranchAssignments:
     """Finds variables that only one branch of an `if` sets, and that are read after the `if`."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: PythonFunction) -> None:
         self.function = function
         self.found: dict[str, tuple[str, ast.AST, str]] = {}
 

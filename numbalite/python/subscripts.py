@@ -27,7 +27,7 @@ from numbalite.python.values import (
 )
 
 
-class Slice(NamedTuple):
+class SliceValues(NamedTuple):
     """``start:stop:step``; a missing start, stop or step is None."""
 
     start: Value | None
@@ -43,7 +43,7 @@ def subscript_items(of: Any, node: ast.AST) -> list:
     for item in nodes:
         if isinstance(item, ast.Slice):
             parts = (item.lower, item.upper, item.step)
-            found.append(Slice(*(None if part is None else of.value(part) for part in parts)))
+            found.append(SliceValues(*(None if part is None else of.value(part) for part in parts)))
         elif isinstance(item, ast.Constant) and item.value is Ellipsis:
             found.append(Ellipsis)
         else:
@@ -183,13 +183,13 @@ def load_item(of: Any, node: ast.AST, base: Value, items: list) -> Value:
     if Ellipsis in items:
         at = items.index(Ellipsis)
         missing = t.ndim - len(items) + 1
-        items = items[:at] + [Slice(None, None, None)] * missing + items[at + 1 :]
+        items = items[:at] + [SliceValues(None, None, None)] * missing + items[at + 1 :]
     if len(items) > t.ndim:
         of.fail(
             node, f"{len(items)} indices for an array of {t.ndim} dimension{'s' * (t.ndim != 1)}",
             f"Write {t.ndim}, separated by commas." if t.ndim > 1 else "Write one.",
         )  # fmt: skip
-    if any(isinstance(item, Slice) for item in items):
+    if any(isinstance(item, SliceValues) for item in items):
         return _sliced_view(of, node, base, items)
     return _indexed_element(
         of, node, base, [_index_text(of, node, base, k, item) for k, item in enumerate(items)]
@@ -223,7 +223,7 @@ def _index_text(of, node, base, axis, item: Value) -> str:
 
 
 def _integer_hint(node, item):
-    """Returns a hint that explains how to convert an object to an integer; "" if there is no hint."""
+    """Returns a hint that explains how to convert an object to an integer, or "" if there is no hint."""
     if isinstance(item.type, CompileTimeType) and str(item.type.value).startswith("<cuda."):
         return f"{describe_type(item.type)}.x is one."
     if isinstance(item.type, types.Tuple):
@@ -255,32 +255,34 @@ def _sliced_view(of, node, base, items):
     base = as_view(base)
     parts, kept = [], 0
     for k, item in enumerate(items):
-        if not isinstance(item, Slice):
+        if not isinstance(item, SliceValues):
             parts.append(_index_text(of, node, base, k, item))
             continue
         kept += 1
         for part in item:
-            if part is not None and not is_integral(part.type) and not _is_none(part):
+            if part is not None and not is_integral(part.type) and not _has_none_type(part):
                 of.fail(node, f"the parts of a slice are integers, not {describe_type(part.type)}")
-        texts = ["none_type()" if p is None or _is_none(p) else p.text for p in item]
+        texts = ["none_type()" if p is None or _has_none_type(p) else p.text for p in item]
         while texts and texts[-1] == "none_type()":
             texts.pop()
         parts.append(f"py::slice({', '.join(texts)})")
     kept += base.type.ndim - len(items)
     last = items[-1]
-    is_run = kept == base.type.ndim - len(items) + 1 and isinstance(last, Slice)
-    is_dense = is_run and (last.step is None or _is_none(last.step)) and base.type.layout == "C"
+    is_run = kept == base.type.ndim - len(items) + 1 and isinstance(last, SliceValues)
+    is_dense = (
+        is_run and (last.step is None or _has_none_type(last.step)) and base.type.layout == "C"
+    )
     t = types.Array(base.type.dtype, kept, "C" if is_dense else "A", base.type.readonly)
     return Value(t, f"py::view({base.text}, {', '.join(parts)})")
 
 
-def _is_none(value):
+def _has_none_type(value):
     return isinstance(value.type, types.Empty)
 
 
 def _tuple_item(of, node, base, items):
     (item,) = items if len(items) == 1 else [None]
-    if isinstance(item, Slice):
+    if isinstance(item, SliceValues):
         parts = [p.constant if p is not None else None for p in item]
         if any(p is not None and not p.is_constant for p in item):
             of.fail(node, "the parts of a slice of a tuple must be known when compiling")
@@ -306,13 +308,13 @@ def _tuple_item(of, node, base, items):
         index = item.text if item.is_nonnegative else f"py::wrap({item.text}, {count})"
     t = base.type.types[0]
     if base.items is not None and base.text.startswith("make_tuple(") and is_number(t):
-        base = tuple_of(arithmetic.converted(part, t) for part in base.items)
+        base = tuple_of(arithmetic.convert_value(part, t) for part in base.items)
     return Value(t, f"{base.text_at(PRIMARY)}[{index}]", calls=is_checked, loads=base.loads)
 
 
 __all__ = [
     "UNARY",
-    "Slice",
+    "SliceValues",
     "as_view",
     "extent_text",
     "load_item",

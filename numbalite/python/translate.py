@@ -13,15 +13,15 @@ from numbalite import types
 from numbalite.cxx.reserved import is_reserved
 from numbalite.kernels import fault
 from numbalite.python import arithmetic, loops, rules, subscripts, tree
-from numbalite.python.bindings import INDENT, Bindings, Line, mentions_name
+from numbalite.python.bindings import INDENT, Bindings, CppLine, mentions_name
 from numbalite.python.branches import Decided, prune_branches
 from numbalite.python.calls import string_literal, type_text
 from numbalite.python.conditions import ends_control_flow
-from numbalite.python.declarations import Blocks
-from numbalite.python.doubles import Doubles
-from numbalite.python.flow import Flow, free_names
+from numbalite.python.declarations import BlockTree
+from numbalite.python.doubles import DoubleOperations
+from numbalite.python.flow import DataFlow, free_names
 from numbalite.python.problem import Problem
-from numbalite.python.read import Function, lookup_name, refuse_variadic
+from numbalite.python.read import PythonFunction, lookup_name, refuse_variadic
 from numbalite.python.unroll import literal_unroll, unroll_loops
 from numbalite.python.values import (
     AND,
@@ -55,7 +55,7 @@ _STATEMENTS = {
 
 
 class Translation(NamedTuple):
-    lines: list[Line]
+    lines: list[CppLine]
     taken: dict[str, Any]
     """The values that the text uses from the Python scope."""
     result: types.Type
@@ -69,7 +69,7 @@ class Translator(Bindings):
     ``result``: the declared return type, or None.
     """
 
-    def __init__(self, function: Function, args: Any, session: Any, result: Any) -> None:
+    def __init__(self, function: PythonFunction, args: Any, session: Any, result: Any) -> None:
         super().__init__()
         self.function = function
         self.session = session
@@ -83,7 +83,7 @@ class Translator(Bindings):
         self.parameters = tuple(cxx_name(name) for name in self.arguments)
         self.decided: Decided = {}
         self._analyze_body(unroll_loops(function.body, self._is_unroll, self._tuple_length))
-        self.lines: list[Line] = []
+        self.lines: list[CppLine] = []
         self.depth = 1
         self.at: Any = None
         """The statement."""
@@ -95,9 +95,9 @@ class Translator(Bindings):
         """Finds the reaching definitions in the body."""
         self.body = body
         self.nodes = tree.walk_nodes(ast.Module(body, []))
-        self.flow = Flow(tree.parameters(self.function.node.args), body)
-        self.doubles = Doubles(ast.Module(body, []), self.flow)
-        self.blocks = Blocks(body)
+        self.flow = DataFlow(tree.parameters(self.function.node.args), body)
+        self.doubles = DoubleOperations(ast.Module(body, []), self.flow)
+        self.blocks = BlockTree(body)
         self.variables = Variables(self.flow, self.blocks, self.told)
         self.names = (set(self.flow.assigned) - self._nested_functions()) | set(self.parameters)
 
@@ -142,7 +142,7 @@ class Translator(Bindings):
             unknown.place = unknown.place or self.function.place(unknown.node)
             raise
         except Problem as problem:
-            problem.locate(self.function.place)
+            problem.store_positions(self.function.place)
             if self.decided:
                 try:
                     return self._translate_pruned(self.decided)
@@ -169,7 +169,7 @@ class Translator(Bindings):
             self.result = types.void
         self._check_final_return()
         first = -self.function.first_line  # a comment would show the decorator
-        self.lines[:0] = [Line(f"#include <{name}>", first) for name in sorted(self.headers)]
+        self.lines[:0] = [CppLine(f"#include <{name}>", first) for name in sorted(self.headers)]
         return Translation(self.lines, self.taken, self.result, self.parameters)
 
     def _find_types(self, is_new: bool) -> None:
@@ -204,7 +204,7 @@ class Translator(Bindings):
         """Visits the body. Returns whether a type changed."""
         self.lines = []
         self.taken = {}
-        self.told.restore(0)
+        self.told.restore_state(0)
         self._fresh = set()
         before = self.result
         self.variables.changed = False
@@ -280,7 +280,7 @@ class Translator(Bindings):
 
     def emit(self, text: str, node: ast.AST | None = None) -> None:
         line = getattr(node or self.at, "lineno", self.function.node.lineno)
-        self.lines.append(Line(INDENT * self.depth + text, line))
+        self.lines.append(CppLine(INDENT * self.depth + text, line))
 
     def unused_name(self, base: str) -> str:
         """Returns a name that is not used yet; the result is the same in each round."""
@@ -323,14 +323,14 @@ class Translator(Bindings):
     # --- statements
 
     def block(self, statements: Any) -> None:
-        before = self.told.mark()
+        before = self.told.save_state()
         for statement in statements:
             if statement not in self.flow.reached:
                 break
             self.statement(statement)
             if ends_control_flow(statement):
                 self.told.add_ranges(self, statement.test, False)
-        self.told.restore(before)
+        self.told.restore_state(before)
 
     def emit_inner_block(self, statements: Any) -> None:
         self.depth += 1
@@ -362,13 +362,13 @@ class Translator(Bindings):
         if method is None:
             what, instead = _STATEMENTS.get(kind, (kind, "something simpler"))
             self.fail(node, f"{what} is not possible in a kernel", f"Write {instead}.")
-        before = self.told.mark()
+        before = self.told.save_state()
         try:
             method(node)
         except TypeUnknown:
             if self.is_final:
                 raise
-            self.told.restore(before)
+            self.told.restore_state(before)
         except Problem as problem:
             problem.node = problem.node or node
             raise
@@ -473,7 +473,7 @@ class Translator(Bindings):
             return
         self.decided.pop(node, None)
         self.emit(f"if ({test.text}) {{")
-        before = self.told.mark()
+        before = self.told.save_state()
         self._emit_branch(node)
         while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
             following = node.orelse[0]
@@ -489,21 +489,21 @@ class Translator(Bindings):
         if node.orelse:
             self.emit("} else {", _previous_line(node.orelse[0]))
             self.emit_inner_block(node.orelse)
-        self.told.restore(before)
+        self.told.restore_state(before)
         self.close_block((node.orelse or node.body)[-1])
 
     def _emit_branch(self, node):
         """Writes the body of an ``if``, and returns the value ranges for its ``else`` block."""
-        before = self.told.mark()
+        before = self.told.save_state()
         self.told.add_ranges(self, node.test, True)
         self.emit_inner_block(node.body)
-        self.told.restore(before)
+        self.told.restore_state(before)
         self.told.add_ranges(self, node.test, False)
 
     def close_block(self, last: Any, text: str = "}") -> None:
         """Writes the closing brace of a block with this last statement. The line number is 0, because no
         Python line corresponds to the closing brace."""
-        self.lines.append(Line(INDENT * self.depth + text, -(last.end_lineno or last.lineno)))
+        self.lines.append(CppLine(INDENT * self.depth + text, -(last.end_lineno or last.lineno)))
 
     def _while_statement(self, node):
         loops.translate_while(self, node)
@@ -643,13 +643,13 @@ class Translator(Bindings):
         test = self.condition_value(node.test)
         if test.is_constant or self.is_final:
             return super()._ifexp(node)
-        known, before = [], self.told.mark()
+        known, before = [], self.told.save_state()
         for branch in (node.body, node.orelse):
             try:
                 known.append(self.value_under_condition(node.test, branch is node.body, branch))
             except TypeUnknown as unknown:
                 missing = unknown
-                self.told.restore(before)
+                self.told.restore_state(before)
         if not known:
             raise missing
         return self.choice(node, test, known[0], known[-1])

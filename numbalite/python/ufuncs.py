@@ -38,7 +38,7 @@ def reduce_function(value: Any) -> Callable | None:
         return None
     function: Any = ufunc
 
-    def reduce(array):
+    def reduce_array(array):
         if array.shape[0] == 0:
             raise ValueError("zero-size array to a reduction without identity")
         result = array[0]
@@ -46,4 +46,4 @@ def reduce_function(value: Any) -> Callable | None:
             result = function(result, array[i])
         return result
 
-    return reduce
+    return reduce_array

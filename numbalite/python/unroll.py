@@ -32,7 +32,7 @@ def unroll_loops(body: list, is_marker: Callable[[ast.expr], bool], count: Count
         for n in tree.walk_nodes(s)
         if isinstance(n, ast.For) and _is_marked_loop(n, is_marker)
     ]
-    return _LoopUnroller(is_marker, count).block(copy.deepcopy(body)) if marked else body
+    return _LoopUnroller(is_marker, count).visit_statements(copy.deepcopy(body)) if marked else body
 
 
 def _is_marked_loop(node, is_marker):
@@ -44,7 +44,7 @@ class _LoopUnroller(ast.NodeTransformer):
         self.is_marker = is_marker
         self.count = count
 
-    def block(self, statements):
+    def visit_statements(self, statements):
         found: list = []
         for statement in statements:
             new = self.visit(statement)
@@ -69,6 +69,9 @@ class _LoopUnroller(ast.NodeTransformer):
             item = ast.Subscript(copy.deepcopy(of), ast.Constant(k), ast.Load())
             bound = ast.Assign([copy.deepcopy(node.target)], item)
             ast.copy_location(item.slice, of)
-            found += [ast.copy_location(bound, node), *self.block(copy.deepcopy(node.body))]
+            found += [
+                ast.copy_location(bound, node),
+                *self.visit_statements(copy.deepcopy(node.body)),
+            ]
             ast.copy_location(item, of)
-        return found + self.block(node.orelse)
+        return found + self.visit_statements(node.orelse)

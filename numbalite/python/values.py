@@ -1,8 +1,8 @@
 """Defines Value: an expression during translation, with its type by numba's rules and its C++ text.
 
-The C++ type may differ: For example, ``threadIdx.x`` is an int32 in numba and an unsigned int in C++; an
-integer literal is an int64 in numba and an int in C++. So a Value has a numba type and a C++ type; an integer
-also has a range. No conversion is written for an operation that cannot overflow the C++ type.
+A Value has a numba type and a C++ type, which may differ: ``threadIdx.x`` is an int32 in numba and an unsigned
+int in C++, an integer literal is an int64 in numba and an int in C++. An integer Value also has a range. No
+conversion is written for an operation that cannot overflow the C++ type.
 """
 
 from __future__ import annotations
@@ -79,8 +79,7 @@ class Sequence(types.Type):
 
 @dataclass
 class Value:
-    """A typed expression, immutable by convention: Without ``frozen=True``, which would make translation 8 %
-    slower."""
+    """A typed expression, immutable by convention, because ``frozen=True`` would make translation 8 % slower."""
 
     type: Any
     """A types.Type."""

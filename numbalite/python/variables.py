@@ -15,10 +15,10 @@ from numbalite import types
 from numbalite.cxx import reserved
 from numbalite.cxx.capture import ascii_name
 from numbalite.python import rules
-from numbalite.python.arithmetic import converted
+from numbalite.python.arithmetic import convert_value
 from numbalite.python.conditions import ValueRanges
-from numbalite.python.declarations import Blocks, Place
-from numbalite.python.flow import Definition, Flow, Web
+from numbalite.python.declarations import BlockTree, DeclarationPlace
+from numbalite.python.flow import DataFlow, Definition, DefinitionWeb
 from numbalite.python.problem import Problem
 from numbalite.python.values import (
     NOTHING,
@@ -47,7 +47,7 @@ class TypeUnknown(Exception):
 class Variable:
     """A C++ variable: one web, or several webs of the same name and type."""
 
-    def __init__(self, name: str, web: Web, place: Place) -> None:
+    def __init__(self, name: str, web: DefinitionWeb, place: DeclarationPlace) -> None:
         self.name = name
         self.webs = [web]
         self.place = place
@@ -57,7 +57,7 @@ class Variable:
 
 
 class Variables:
-    def __init__(self, flow: Flow, blocks: Blocks, told: ValueRanges) -> None:
+    def __init__(self, flow: DataFlow, blocks: BlockTree, told: ValueRanges) -> None:
         self.flow = flow
         self.told = told
         self.blocks = blocks
@@ -66,7 +66,7 @@ class Variables:
         self.constants: dict[Definition, object] = {}
         self.changed = False
         self.round = 0
-        self._of: dict[Web, Variable] = {}
+        self._of: dict[DefinitionWeb, Variable] = {}
         self._hoisted: dict[tuple, list[Variable]] = {}
         """The variables that are declared before a statement: (block, number of the statement) -> they."""
         self._reaching: dict[ast.AST, list[Definition]] = {}
@@ -118,7 +118,7 @@ class Variables:
         self.ranges[definition] = found
         self.changed = True
 
-    def web_type(self, web: Web) -> types.Type:
+    def web_type(self, web: DefinitionWeb) -> types.Type:
         """Returns the common type of the values of a web whose types have been inferred."""
         return self._common_type(web.definitions)
 
@@ -179,7 +179,7 @@ class Variables:
         if is_number(t) and not is_integral(t) and constant is not NOTHING:
             constant = NOTHING
         if is_number(t) and t != stored:
-            value = converted(Value(stored, name), t)
+            value = convert_value(Value(stored, name), t)
             return value.replace(range=limits)
         return Value(t, name, cxx=cxx, range=limits, constant=constant)
 
@@ -188,7 +188,7 @@ class Variables:
     def select_variables(self) -> None:
         """Combines webs to C++ variables after type inference, and selects each variable's name and the
         position of its declaration."""
-        by_name: dict[str, list[Web]] = {}
+        by_name: dict[str, list[DefinitionWeb]] = {}
         for web in sorted(self.flow.webs, key=lambda w: min(map(_definition_order, w.definitions))):
             if self.web_type(web) is not None and not isinstance(
                 self.web_type(web), CompileTimeType
@@ -214,7 +214,7 @@ class Variables:
             for other in made:
                 if not _do_blocks_overlap(other.place.block, place.block):
                     continue
-                if self._can_share(other, web):
+                if self._can_share_variable(other, web):
                     other.webs.append(web)
                     other.place = self._select_position(other.webs)
                     self._of[web] = other
@@ -225,7 +225,7 @@ class Variables:
                 made.append(variable)
                 self._of[web] = variable
 
-    def _can_share(self, variable, web):
+    def _can_share_variable(self, variable, web):
         ours, theirs = self.web_type(variable.webs[0]), self.web_type(web)
         is_reference = isinstance(ours, (FixedArray, types.Record)) or getattr(ours, "ndim", 1) == 0
         return ours == theirs and not is_reference

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbalite import types
-from numbalite.python.arithmetic import converted
+from numbalite.python.arithmetic import convert_value
 from numbalite.python.calls import Call
 from numbalite.python.rules import describe_type
 from numbalite.python.values import PRIMARY, Value, is_number
@@ -13,14 +13,14 @@ def make_vector(call: Call, t: types.Vector) -> Value:
     """``float4(x, y, float2(z, w))``"""
     if call.keywords:
         call.fail("takes no names of arguments")
-    parts = [part for value in call.args for part in _components(call, value)]
+    parts = [part for value in call.args for part in _component_values(call, value)]
     if len(parts) != t.num_elements:
         call.fail(f"takes {t.num_elements} numbers, not {len(parts)}")
-    texts = [converted(part, t.base_type).text for part in parts]
+    texts = [convert_value(part, t.base_type).text for part in parts]
     return call.made(t, f"make_{t.cxx}({', '.join(texts)})")
 
 
-def _components(call, value):
+def _component_values(call, value):
     if is_number(value.type):
         return [value]
     if not isinstance(value.type, types.Vector):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.random import integers, multivariate, parameters, shuffling
-from numbalite.random.kernels import Distribution
-from numbalite.random.parameters import NUMBERS, number
+from numbalite.random.kernels import DistributionKernels
+from numbalite.random.parameters import NUMBERS, check_scalar
 from numbalite.random.philox import Philox4x32
 
 if TYPE_CHECKING:
@@ -24,68 +24,89 @@ _REAL, _FINITE = parameters.REAL, parameters.FINITE
 _POSITIVE, _NOT_NEGATIVE = parameters.POSITIVE, parameters.NOT_NEGATIVE
 _LONG, _DOUBLE, _WHOLE = np.int64, np.float64, (np.int64,)
 # method name -> (distribution, range of each parameter that the kernel accepts)
-_METHODS: dict[str, tuple[Distribution, dict[str, parameters.Range]]] = {
-    "random": (Distribution("uniform"), {}),
-    "uniform": (Distribution("uniform", None, None), {"low": _FINITE, "high - low": _NOT_NEGATIVE}),
-    "standard_normal": (Distribution("normal"), {}),
-    "normal": (Distribution("normal", None, None), {"loc": _REAL, "scale": _NOT_NEGATIVE}),
-    "lognormal": (Distribution("lognormal", None, None), {"mean": _REAL, "sigma": _NOT_NEGATIVE}),
-    "standard_exponential": (Distribution("exponential"), {}),
-    "exponential": (Distribution("exponential", None), {"scale": _NOT_NEGATIVE}),
-    "laplace": (Distribution("laplace", None, None), {"loc": _REAL, "scale": _NOT_NEGATIVE}),
-    "gumbel": (Distribution("gumbel", None, None), {"loc": _REAL, "scale": _NOT_NEGATIVE}),
-    "logistic": (Distribution("logistic", None, None), {"loc": _REAL, "scale": _NOT_NEGATIVE}),
-    "standard_cauchy": (Distribution("cauchy"), {}),
-    "rayleigh": (Distribution("rayleigh", None), {"scale": _NOT_NEGATIVE}),
-    "weibull": (Distribution("weibull", None), {"a": _NOT_NEGATIVE}),
-    "pareto": (Distribution("pareto", None), {"a": _POSITIVE}),
-    "power": (Distribution("power", None), {"a": _POSITIVE}),
+_METHODS: dict[str, tuple[DistributionKernels, dict[str, parameters.Interval]]] = {
+    "random": (DistributionKernels("uniform"), {}),
+    "uniform": (
+        DistributionKernels("uniform", None, None),
+        {"low": _FINITE, "high - low": _NOT_NEGATIVE},
+    ),
+    "standard_normal": (DistributionKernels("normal"), {}),
+    "normal": (DistributionKernels("normal", None, None), {"loc": _REAL, "scale": _NOT_NEGATIVE}),
+    "lognormal": (
+        DistributionKernels("lognormal", None, None),
+        {"mean": _REAL, "sigma": _NOT_NEGATIVE},
+    ),
+    "standard_exponential": (DistributionKernels("exponential"), {}),
+    "exponential": (DistributionKernels("exponential", None), {"scale": _NOT_NEGATIVE}),
+    "laplace": (DistributionKernels("laplace", None, None), {"loc": _REAL, "scale": _NOT_NEGATIVE}),
+    "gumbel": (DistributionKernels("gumbel", None, None), {"loc": _REAL, "scale": _NOT_NEGATIVE}),
+    "logistic": (
+        DistributionKernels("logistic", None, None),
+        {"loc": _REAL, "scale": _NOT_NEGATIVE},
+    ),
+    "standard_cauchy": (DistributionKernels("cauchy"), {}),
+    "rayleigh": (DistributionKernels("rayleigh", None), {"scale": _NOT_NEGATIVE}),
+    "weibull": (DistributionKernels("weibull", None), {"a": _NOT_NEGATIVE}),
+    "pareto": (DistributionKernels("pareto", None), {"a": _POSITIVE}),
+    "power": (DistributionKernels("power", None), {"a": _POSITIVE}),
     "triangular": (
-        Distribution("triangular", None, None, None),
+        DistributionKernels("triangular", None, None, None),
         {"left": _FINITE, "mode": _FINITE, "right": _FINITE},
     ),
-    "geometric": (Distribution("geometric", _DOUBLE, dtypes=_WHOLE), {"p": parameters.CHANCE}),
-    "standard_gamma": (Distribution("gamma", None, draws=True), {"shape": _NOT_NEGATIVE}),
+    "geometric": (
+        DistributionKernels("geometric", _DOUBLE, dtypes=_WHOLE),
+        {"p": parameters.CHANCE},
+    ),
+    "standard_gamma": (DistributionKernels("gamma", None, draws=True), {"shape": _NOT_NEGATIVE}),
     "gamma": (
-        Distribution("gamma", None, None, draws=True),
+        DistributionKernels("gamma", None, None, draws=True),
         {"shape": _NOT_NEGATIVE, "scale": _NOT_NEGATIVE},
     ),
-    "beta": (Distribution("beta", None, None, draws=True), {"a": _POSITIVE, "b": _POSITIVE}),
-    "chisquare": (Distribution("chisquare", None, draws=True), {"df": _POSITIVE}),
+    "beta": (DistributionKernels("beta", None, None, draws=True), {"a": _POSITIVE, "b": _POSITIVE}),
+    "chisquare": (DistributionKernels("chisquare", None, draws=True), {"df": _POSITIVE}),
     "noncentral_chisquare": (
-        Distribution("noncentral_chisquare", None, None, draws=True),
+        DistributionKernels("noncentral_chisquare", None, None, draws=True),
         {"df": _POSITIVE, "nonc": parameters.MEAN},
     ),
-    "f": (Distribution("f", None, None, draws=True), {"dfnum": _POSITIVE, "dfden": _POSITIVE}),
+    "f": (
+        DistributionKernels("f", None, None, draws=True),
+        {"dfnum": _POSITIVE, "dfden": _POSITIVE},
+    ),
     "noncentral_f": (
-        Distribution("noncentral_f", None, None, None, draws=True),
+        DistributionKernels("noncentral_f", None, None, None, draws=True),
         {"dfnum": _POSITIVE, "dfden": _POSITIVE, "nonc": parameters.MEAN},
     ),
-    "standard_t": (Distribution("standard_t", None, draws=True), {"df": _POSITIVE}),
-    "wald": (Distribution("wald", None, None, draws=True), {"mean": _POSITIVE, "scale": _POSITIVE}),
+    "standard_t": (DistributionKernels("standard_t", None, draws=True), {"df": _POSITIVE}),
+    "wald": (
+        DistributionKernels("wald", None, None, draws=True),
+        {"mean": _POSITIVE, "scale": _POSITIVE},
+    ),
     "vonmises": (
-        Distribution("vonmises", None, None, draws=True),
+        DistributionKernels("vonmises", None, None, draws=True),
         {"mu": _FINITE, "kappa": _NOT_NEGATIVE},
     ),
     "poisson": (
-        Distribution("poisson", _DOUBLE, draws=True, dtypes=_WHOLE),
+        DistributionKernels("poisson", _DOUBLE, draws=True, dtypes=_WHOLE),
         {"lam": parameters.MEAN},
     ),
     "binomial": (
-        Distribution("binomial", _LONG, _DOUBLE, draws=True, dtypes=_WHOLE),
+        DistributionKernels("binomial", _LONG, _DOUBLE, draws=True, dtypes=_WHOLE),
         {"n": parameters.COUNT, "p": parameters.PROBABILITY},
     ),
     "negative_binomial": (
-        Distribution("negative_binomial", _DOUBLE, _DOUBLE, draws=True, dtypes=_WHOLE),
+        DistributionKernels("negative_binomial", _DOUBLE, _DOUBLE, draws=True, dtypes=_WHOLE),
         {"n": _POSITIVE, "p": parameters.CHANCE},
     ),
     "hypergeometric": (
-        Distribution("hypergeometric", _LONG, _LONG, _LONG, draws=True, dtypes=_WHOLE),
+        DistributionKernels("hypergeometric", _LONG, _LONG, _LONG, draws=True, dtypes=_WHOLE),
         {"ngood": parameters.MANY, "nbad": parameters.MANY, "nsample": parameters.MANY},
     ),
-    "zipf": (Distribution("zipf", _DOUBLE, draws=True, dtypes=_WHOLE), {"a": parameters.ABOVE_ONE}),
+    "zipf": (
+        DistributionKernels("zipf", _DOUBLE, draws=True, dtypes=_WHOLE),
+        {"a": parameters.ABOVE_ONE},
+    ),
     "logseries": (
-        Distribution("logseries", _DOUBLE, draws=True, dtypes=_WHOLE),
+        DistributionKernels("logseries", _DOUBLE, draws=True, dtypes=_WHOLE),
         {"p": parameters.BELOW_ONE},
     ),
 }
@@ -146,7 +167,7 @@ class Generator:
 
     # ---- how
 
-    def _variates(self, what, size, dtype, out, stream, *values):
+    def _draw_variates(self, what, size, dtype, out, stream, *values):
         """Returns random numbers from the distribution of a method in the table."""
         distribution, ranges = _METHODS[what]
         given = [(name, value, ranges[name]) for name, value in zip(ranges, values, strict=True)]
@@ -157,13 +178,15 @@ class Generator:
                 break
         fill = distribution.fill(what, dtype if out is None else _dtype(dtype, out), arrays)
         if arrays:
-            size, numbers = parameters.spread_all(what, size, out, given, fill.kinds, stream)
+            size, numbers = parameters.broadcast_parameters(
+                what, size, out, given, fill.kinds, stream
+            )
         else:
             numbers = [
-                number(what, name, value, inside, kind)
+                check_scalar(what, name, value, inside, kind)
                 for (name, value, inside), kind in zip(given, fill.kinds, strict=True)
             ]
-        made = parameters.result(what, size, fill.dtype, out, stream)
+        made = parameters.checked_or_new_output(what, size, fill.dtype, out, stream)
         fill(made, self._bits, stream, numbers)
         return made if out is None else out
 
@@ -197,7 +220,7 @@ class Generator:
         DeviceNDArray([0.75244844, 0.48536515, 0.78681004],
                       dtype=float32, device=0)
         """
-        return self._variates("random", size, dtype, out, stream)
+        return self._draw_variates("random", size, dtype, out, stream)
 
     def uniform(
         self, low: Any = 0.0, high: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
@@ -223,7 +246,7 @@ class Generator:
             The numbers, or ``out``.
         """
         width = _uniform_width(low, high)
-        return self._variates("uniform", size, dtype, out, stream, low, width)
+        return self._draw_variates("uniform", size, dtype, out, stream, low, width)
 
     def integers(
         self, low: Any, high: Any = None, size: Any = None, dtype: DTypeLike | None = None,
@@ -258,7 +281,7 @@ class Generator:
         If the size of the range does not divide the range of the generator, some
         values are rejected (Lemire 2019).
         """
-        return integers.fill(self._bits, low, high, size, dtype, endpoint, out, stream)
+        return integers.draw_integers(self._bits, low, high, size, dtype, endpoint, out, stream)
 
     def bytes(self, length: int) -> bytes:
         """Returns random bytes, on the host.
@@ -299,91 +322,91 @@ class Generator:
         -----
         The method is the Box-Muller transform.
         """
-        return self._variates("standard_normal", size, dtype, out, stream)
+        return self._draw_variates("standard_normal", size, dtype, out, stream)
 
     def normal(
         self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws from the normal distribution with mean ``loc`` and standard deviation ``scale``."""
-        return self._variates("normal", size, dtype, out, stream, loc, scale)
+        return self._draw_variates("normal", size, dtype, out, stream, loc, scale)
 
     def lognormal(
         self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Returns numbers whose logarithm is normally distributed."""
-        return self._variates("lognormal", size, dtype, out, stream, mean, sigma)
+        return self._draw_variates("lognormal", size, dtype, out, stream, mean, sigma)
 
     def standard_exponential(
         self, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Exponential, with mean 1."""
-        return self._variates("standard_exponential", size, dtype, out, stream)
+        return self._draw_variates("standard_exponential", size, dtype, out, stream)
 
     def exponential(
         self, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None, out: Any = None,
         *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Exponential, with mean ``scale``."""
-        return self._variates("exponential", size, dtype, out, stream, scale)
+        return self._draw_variates("exponential", size, dtype, out, stream, scale)
 
     def laplace(
         self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Laplace's distribution about ``loc``."""
-        return self._variates("laplace", size, dtype, out, stream, loc, scale)
+        return self._draw_variates("laplace", size, dtype, out, stream, loc, scale)
 
     def gumbel(
         self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Gumbel's distribution about ``loc``."""
-        return self._variates("gumbel", size, dtype, out, stream, loc, scale)
+        return self._draw_variates("gumbel", size, dtype, out, stream, loc, scale)
 
     def logistic(
         self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws from the logistic distribution about ``loc``."""
-        return self._variates("logistic", size, dtype, out, stream, loc, scale)
+        return self._draw_variates("logistic", size, dtype, out, stream, loc, scale)
 
     def standard_cauchy(
         self, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Cauchy's distribution."""
-        return self._variates("standard_cauchy", size, dtype, out, stream)
+        return self._draw_variates("standard_cauchy", size, dtype, out, stream)
 
     def rayleigh(
         self, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None, out: Any = None,
         *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Rayleigh's distribution."""
-        return self._variates("rayleigh", size, dtype, out, stream, scale)
+        return self._draw_variates("rayleigh", size, dtype, out, stream, scale)
 
     def weibull(
         self, a: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Weibull's distribution with shape ``a``."""
-        return self._variates("weibull", size, dtype, out, stream, a)
+        return self._draw_variates("weibull", size, dtype, out, stream, a)
 
     def pareto(
         self, a: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws from the Pareto II (Lomax) distribution with shape ``a``."""
-        return self._variates("pareto", size, dtype, out, stream, a)
+        return self._draw_variates("pareto", size, dtype, out, stream, a)
 
     def power(
         self, a: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws numbers in [0, 1] with density a x**(a - 1)."""
-        return self._variates("power", size, dtype, out, stream, a)
+        return self._draw_variates("power", size, dtype, out, stream, a)
 
     def triangular(
         self, left: Any, mode: Any, right: Any, size: Any = None, dtype: DTypeLike | None = None,
@@ -392,13 +415,13 @@ class Generator:
         """Draws from the triangular distribution between ``left`` and ``right`` with peak
         ``mode``."""
         _check_triangle_order(left, mode, right)
-        return self._variates("triangular", size, dtype, out, stream, left, mode, right)
+        return self._draw_variates("triangular", size, dtype, out, stream, left, mode, right)
 
     def geometric(
         self, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """Draws int64 numbers of trials up to the first success."""
-        return self._variates("geometric", size, None, out, stream, p)
+        return self._draw_variates("geometric", size, None, out, stream, p)
 
     # ---- a variable number of values
 
@@ -407,88 +430,88 @@ class Generator:
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws from the gamma distribution with scale 1."""
-        return self._variates("standard_gamma", size, dtype, out, stream, shape)
+        return self._draw_variates("standard_gamma", size, dtype, out, stream, shape)
 
     def gamma(
         self, shape: Any, scale: Any = 1.0, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws from the gamma distribution."""
-        return self._variates("gamma", size, dtype, out, stream, shape, scale)
+        return self._draw_variates("gamma", size, dtype, out, stream, shape, scale)
 
     def beta(
         self, a: Any, b: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws from the beta distribution."""
-        return self._variates("beta", size, dtype, out, stream, a, b)
+        return self._draw_variates("beta", size, dtype, out, stream, a, b)
 
     def chisquare(
         self, df: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Draws from the chi-square distribution, with ``df`` degrees of freedom."""
-        return self._variates("chisquare", size, dtype, out, stream, df)
+        return self._draw_variates("chisquare", size, dtype, out, stream, df)
 
     def noncentral_chisquare(
         self, df: Any, nonc: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None,
         *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Chi-square about another place."""
-        return self._variates("noncentral_chisquare", size, dtype, out, stream, df, nonc)
+        return self._draw_variates("noncentral_chisquare", size, dtype, out, stream, df, nonc)
 
     def f(
         self, dfnum: Any, dfden: Any, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Fisher's distribution."""
-        return self._variates("f", size, dtype, out, stream, dfnum, dfden)
+        return self._draw_variates("f", size, dtype, out, stream, dfnum, dfden)
 
     def noncentral_f(
         self, dfnum: Any, dfden: Any, nonc: Any, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Fisher's distribution about another place."""
-        return self._variates("noncentral_f", size, dtype, out, stream, dfnum, dfden, nonc)
+        return self._draw_variates("noncentral_f", size, dtype, out, stream, dfnum, dfden, nonc)
 
     def standard_t(
         self, df: Any, size: Any = None, dtype: DTypeLike | None = None, out: Any = None, *,
         stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Student's distribution."""
-        return self._variates("standard_t", size, dtype, out, stream, df)
+        return self._draw_variates("standard_t", size, dtype, out, stream, df)
 
     def wald(
         self, mean: Any, scale: Any, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Wald's, the inverse Gaussian distribution."""
-        return self._variates("wald", size, dtype, out, stream, mean, scale)
+        return self._draw_variates("wald", size, dtype, out, stream, mean, scale)
 
     def vonmises(
         self, mu: Any, kappa: Any, size: Any = None, dtype: DTypeLike | None = None,
         out: Any = None, *, stream: StreamLike = 0,
     ) -> DeviceNDArray:  # fmt: skip
         """Von Mises's, on [-pi, pi]."""
-        return self._variates("vonmises", size, dtype, out, stream, mu, kappa)
+        return self._draw_variates("vonmises", size, dtype, out, stream, mu, kappa)
 
     def poisson(
         self, lam: Any = 1.0, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """Draws int64 numbers from Poisson's distribution with mean ``lam``."""
-        return self._variates("poisson", size, None, out, stream, lam)
+        return self._draw_variates("poisson", size, None, out, stream, lam)
 
     def binomial(
         self, n: Any, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """Draws int64 numbers of successes in ``n`` trials."""
-        return self._variates("binomial", size, None, out, stream, n, p)
+        return self._draw_variates("binomial", size, None, out, stream, n, p)
 
     def negative_binomial(
         self, n: Any, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """Draws int64 numbers of failures before the n-th success."""
-        return self._variates("negative_binomial", size, None, out, stream, n, p)
+        return self._draw_variates("negative_binomial", size, None, out, stream, n, p)
 
     def hypergeometric(
         self, ngood: Any, nbad: Any, nsample: Any, size: Any = None, out: Any = None, *,
@@ -496,19 +519,19 @@ class Generator:
     ) -> DeviceNDArray:  # fmt: skip
         """Draws int64 numbers of good items in a sample without replacement."""
         _check_sample_size(ngood, nbad, nsample)
-        return self._variates("hypergeometric", size, None, out, stream, ngood, nbad, nsample)
+        return self._draw_variates("hypergeometric", size, None, out, stream, ngood, nbad, nsample)
 
     def zipf(
         self, a: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """Draws int64 numbers k with a probability proportional to k**-a: Zipf's distribution."""
-        return self._variates("zipf", size, None, out, stream, a)
+        return self._draw_variates("zipf", size, None, out, stream, a)
 
     def logseries(
         self, p: Any, size: Any = None, out: Any = None, *, stream: StreamLike = 0
     ) -> DeviceNDArray:
         """Draws int64 numbers from the logarithmic distribution."""
-        return self._variates("logseries", size, None, out, stream, p)
+        return self._draw_variates("logseries", size, None, out, stream, p)
 
     # ---- order
 
@@ -566,9 +589,9 @@ def _dtype(dtype, out):
     return getattr(out, "dtype", None) if dtype is None else dtype
 
 
-def _number_or_array(what, name, value):
+def _as_number_or_array(what, name, value):
     """Returns a number unchanged, and other values as an array."""
-    return value if isinstance(value, NUMBERS) else parameters.array(what, name, value)
+    return value if isinstance(value, NUMBERS) else parameters.as_array(what, name, value)
 
 
 def _is_true_for_all(condition):
@@ -580,7 +603,10 @@ def _is_true_for_all(condition):
 
 def _uniform_width(low, high):
     """Returns the difference between the bounds of `uniform`."""
-    low, high = _number_or_array("uniform", "low", low), _number_or_array("uniform", "high", high)
+    low, high = (
+        _as_number_or_array("uniform", "low", low),
+        _as_number_or_array("uniform", "high", high),
+    )
     width = high - low
     if isinstance(width, NUMBERS) and abs(width) == float("inf"):
         raise OverflowError(f"uniform: high - low is infinite: {low}, {high}")
@@ -589,7 +615,7 @@ def _uniform_width(low, high):
 
 def _check_triangle_order(left, mode, right):
     left, mode, right = (
-        _number_or_array("triangular", name, value)
+        _as_number_or_array("triangular", name, value)
         for name, value in (("left", left), ("mode", mode), ("right", right))
     )
     if not (_is_true_for_all(left <= mode) and _is_true_for_all(mode <= right)):
@@ -600,7 +626,7 @@ def _check_triangle_order(left, mode, right):
 
 def _check_sample_size(good, bad, sample):
     good, bad, sample = (
-        _number_or_array("hypergeometric", name, value)
+        _as_number_or_array("hypergeometric", name, value)
         for name, value in (("ngood", good), ("nbad", bad), ("nsample", sample))
     )
     if not _is_true_for_all(sample <= good + bad):

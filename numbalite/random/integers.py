@@ -18,7 +18,7 @@ _LONG = np.dtype(np.int64)
 _NARROW, _WIDE = Integers(32, _TYPES), Integers(64, _TYPES)
 
 
-def fill(
+def draw_integers(
     bits: Any, low: Any, high: Any, size: Any, dtype: Any, endpoint: bool, out: Any, stream: Any
 ) -> Any:
     """`Generator.integers`."""
@@ -30,17 +30,19 @@ def fill(
     if dtype not in _TYPES:
         raise TypeError(f"integers: dtype must be an integer type or bool, not {dtype}")
     if not (isinstance(low, _NUMBERS) and isinstance(high, _NUMBERS)):
-        return _of_arrays(bits, low, high, size, dtype, endpoint, out, stream)
-    first = parameters.number("integers", "low", low, parameters.REAL, _LONG)
-    last = parameters.number("integers", "high", high, parameters.REAL, _LONG) - (not endpoint)
-    _check(first, last, dtype, endpoint)
+        return _draw_with_array_bounds(bits, low, high, size, dtype, endpoint, out, stream)
+    first = parameters.check_scalar("integers", "low", low, parameters.REAL, _LONG)
+    last = parameters.check_scalar("integers", "high", high, parameters.REAL, _LONG) - (
+        not endpoint
+    )
+    _check_bounds(first, last, dtype, endpoint)
     made = (_NARROW if dtype.itemsize < 8 else _WIDE).fill("integers", dtype)
-    result = parameters.result("integers", size, dtype, out, stream)
+    result = parameters.checked_or_new_output("integers", size, dtype, out, stream)
     made(result, bits, stream, (_signed_int64(first), last - first))
     return result if out is None else out
 
 
-def _check(first, last, dtype, endpoint):
+def _check_bounds(first, last, dtype, endpoint):
     least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     if first < least:
         raise ValueError(f"integers: low is out of bounds for {dtype}: {first}")
@@ -55,16 +57,16 @@ def _signed_int64(number):
     return number - 2**64 if number >= 2**63 else number
 
 
-def _of_arrays(bits, low, high, size, dtype, endpoint, out, stream):
+def _draw_with_array_bounds(bits, low, high, size, dtype, endpoint, out, stream):
     """By 64 bits for each number."""
     bounds = [
-        value if isinstance(value, _NUMBERS) else parameters.array("integers", name, value)
+        value if isinstance(value, _NUMBERS) else parameters.as_array("integers", name, value)
         for name, value in (("low", low), ("high", high))
     ]
     for name, bound in zip(("low", "high"), bounds, strict=True):
         if getattr(bound, "dtype", np.dtype(np.int64)).kind not in "biu":
             raise TypeError(f"integers: {name} must hold integers, not {bound.dtype}")
-    shape = parameters.broadcast(
+    shape = parameters.broadcast_shape(
         "integers",
         size if out is None else out.shape,
         [np.empty(np.shape(b), bool) for b in bounds],
@@ -77,12 +79,14 @@ def _of_arrays(bits, low, high, size, dtype, endpoint, out, stream):
     if np.size(width):
         worst = np.argmin(width)
         pair = [np.broadcast_to(b, np.shape(width)).flat[worst] for b in (first, last)]
-        _check(np.min(first), np.max(last), dtype, endpoint)
-        _check(*pair, dtype, endpoint)
+        _check_bounds(np.min(first), np.max(last), dtype, endpoint)
+        _check_bounds(*pair, dtype, endpoint)
     made = _WIDE.fill("integers", dtype, (True, True))
-    result = parameters.result("integers", shape, dtype, out, stream)
+    result = parameters.checked_or_new_output("integers", shape, dtype, out, stream)
     arrays = [
-        parameters.spread("integers", name, values, parameters.REAL, values.dtype, shape, stream)
+        parameters.broadcast_parameter(
+            "integers", name, values, parameters.REAL, values.dtype, shape, stream
+        )
         for name, values in (("low", _as_uint64(first).view(np.int64)), ("high", _as_uint64(width)))
     ]
     made(result, bits, stream, arrays)

@@ -21,7 +21,7 @@ _MAX_BLOCKS = 1 << 13
 _REALS = (np.float64, np.float32, np.float16)
 
 
-class Fill:
+class FillKernel:
     """A kernel of a distribution; it is called with the output array and the position in the random
     stream."""
 
@@ -37,7 +37,7 @@ class Fill:
         n = out.size
         if not n:
             return
-        launcher, blocks = self.known.get(n) or self._shape(n)
+        launcher, blocks = self.known.get(n) or self._kernel_and_blocks(n)
         if stream:
             launcher = self.kernel[launcher.griddim, THREADS, stream]
         key, low, high = bits.place.take(blocks)
@@ -46,7 +46,7 @@ class Fill:
         else:  # a call without *args is faster by a third
             launcher(out, n, key, low, high)
 
-    def _shape(self, n):
+    def _kernel_and_blocks(self, n):
         """Returns (the kernel with its launch configuration for n numbers, the number of blocks of the random stream
         that they use)."""
         units = -(-n // self.per_thread)
@@ -57,7 +57,7 @@ class Fill:
         return made
 
 
-class Distribution:
+class DistributionKernels:
     """The kernels of one distribution.
 
     ``name``: the struct of the distribution in random_fill.cuh, or in random_draw.cuh if the number of random
@@ -68,9 +68,9 @@ class Distribution:
     def __init__(self, name: str, *kinds: Any, draws: bool = False, dtypes: Any = _REALS) -> None:
         self.name, self.kinds, self.draws = name, kinds, draws
         self.dtypes = tuple(map(np.dtype, dtypes))
-        self._fills: dict[tuple, Fill] = {}
+        self._fills: dict[tuple, FillKernel] = {}
 
-    def fill(self, what: str, dtype: Any, arrays: tuple = ()) -> Fill:
+    def fill(self, what: str, dtype: Any, arrays: tuple = ()) -> FillKernel:
         """Returns the kernel for numbers of a dtype (None for the default dtype). ``arrays`` lists the
         parameters that are arrays, if any."""
         try:
@@ -84,13 +84,13 @@ class Distribution:
         made = self._fills[dtype, arrays] = self._compile(found, arrays)
         return made
 
-    def _real(self, dtype):
+    def _compute_type(self, dtype):
         """Returns the type of the computation; numbers in half precision are rounded from float32."""
         narrow = dtype in (np.float32, np.float16) and not self.draws
         return np.dtype(np.float32 if narrow else np.float64)
 
     def _compile(self, dtype, arrays):
-        real = self._real(dtype)
+        real = self._compute_type(dtype)
         name = self.name
         if dtype == np.float16 and name == "uniform" and not self.kinds:
             name = "uniform_half"
@@ -98,12 +98,14 @@ class Distribution:
             name += f"<{types.cuda_name(real)}>"
         kinds = [np.dtype(kind or real) for kind in self.kinds]
         if self.draws:
-            return Fill(_kernel("draw", name, dtype, kinds, arrays), dtype, kinds, 1, RUN)
-        kernel = _kernel("fill", name, dtype, kinds, arrays)
-        return Fill(kernel, dtype, kinds, 16 // real.itemsize, 1)
+            return FillKernel(
+                _random_kernel("draw", name, dtype, kinds, arrays), dtype, kinds, 1, RUN
+            )
+        kernel = _random_kernel("fill", name, dtype, kinds, arrays)
+        return FillKernel(kernel, dtype, kinds, 16 // real.itemsize, 1)
 
 
-class Integers(Distribution):
+class Integers(DistributionKernels):
     """Uniform distributions, which use ``word`` bits for each number."""
 
     def __init__(self, word: int, dtypes: Any) -> None:
@@ -112,11 +114,11 @@ class Integers(Distribution):
 
     def _compile(self, dtype, arrays):
         kinds = list(map(np.dtype, self.kinds))
-        kernel = _kernel("fill", self.name, dtype, kinds, arrays)
-        return Fill(kernel, dtype, kinds, 128 // self.word, 1)
+        kernel = _random_kernel("fill", self.name, dtype, kinds, arrays)
+        return FillKernel(kernel, dtype, kinds, 128 // self.word, 1)
 
 
-def _kernel(way, name, dtype, kinds, arrays):
+def _random_kernel(way, name, dtype, kinds, arrays):
     words = [types.cuda_name(dtype)]
     for kind, is_array in zip(kinds, arrays or [False] * len(kinds), strict=True):
         words.append(f"const {types.cuda_name(kind)} *" if is_array else types.cuda_name(kind))

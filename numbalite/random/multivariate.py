@@ -19,15 +19,15 @@ _BY_BETA = 0.1
 """Largest alpha below which sums of gamma numbers may be 0."""
 
 
-def _size(what: str, size: Any) -> tuple:
-    return () if size is None else parameters.shape_of(what, size)
+def _shape_of_size(what: str, size: Any) -> tuple:
+    return () if size is None else parameters.shape_of_size(what, size)
 
 
 def normal(
     rng: Any, mean: Any, cov: Any, size: Any, check_valid: str, tol: float, method: str, stream: Any
 ) -> Any:
     what = "multivariate_normal"
-    mean, cov = parameters.array(what, "mean", mean), parameters.array(what, "cov", cov)
+    mean, cov = parameters.as_array(what, "mean", mean), parameters.as_array(what, "cov", cov)
     if method not in ("eigh", "svd", "cholesky"):
         raise ValueError(f"{what}: method must be one of {{'eigh', 'svd', 'cholesky'}}")
     if check_valid not in ("warn", "raise", "ignore"):
@@ -39,10 +39,10 @@ def normal(
             f"{what}: cov must have shape {mean.shape * 2} for mean of shape {mean.shape}, not {cov.shape}"
         )
     n = mean.shape[0]
-    shape = (*_size(what, size), n)
+    shape = (*_shape_of_size(what, size), n)
     if not n:
         return rng.standard_normal(shape, stream=stream)
-    factor = _factor(what, cov.astype(np.float64), check_valid, tol, method)
+    factor = _covariance_factor(what, cov.astype(np.float64), check_valid, tol, method)
     if isinstance(factor, np.ndarray):
         factor = operands.to_device(np.ascontiguousarray(factor), stream)
     drawn = rng.standard_normal((np.prod(shape[:-1], dtype=int).item(), n), stream=stream)
@@ -51,7 +51,7 @@ def normal(
     return made
 
 
-def _factor(what, cov, check_valid, tol, method):
+def _covariance_factor(what, cov, check_valid, tol, method):
     """Returns the matrix by which rows of standard normal numbers are multiplied. The matrix is computed on
     the device if `cov` is a device array, otherwise on the host."""
     if method == "cholesky":
@@ -77,8 +77,8 @@ def multinomial(rng: Any, n: Any, pvals: Any, size: Any, stream: Any) -> Any:
     components."""
     what = "multinomial"
     if not isinstance(n, parameters.NUMBERS):
-        n = parameters.array(what, "n", n)
-    pvals = parameters.array(what, "pvals", pvals).astype(np.float64)
+        n = parameters.as_array(what, "n", n)
+    pvals = parameters.as_array(what, "pvals", pvals).astype(np.float64)
     if not pvals.ndim or not pvals.shape[-1]:
         raise ValueError(
             f"{what}: pvals must have at least 1 dimension and the last dimension of pvals must be greater than 0."
@@ -89,7 +89,7 @@ def multinomial(rng: Any, n: Any, pvals: Any, size: Any, stream: Any) -> Any:
         if float(np.max(np.sum(pvals[..., :-1], axis=-1))) > 1 + 1e-12:
             raise ValueError(f"{what}: sum(pvals[..., :-1]) > 1.0")
     given = [one for one in (n, pvals[..., 0]) if not isinstance(one, parameters.NUMBERS)]
-    shape = parameters.broadcast(what, size, given)
+    shape = parameters.broadcast_shape(what, size, given)
     count = pvals.shape[-1]
     before = np.cumsum(pvals, axis=-1) - pvals
     rest = np.where(before < 1, 1 - before, 1)
@@ -107,15 +107,15 @@ def multinomial(rng: Any, n: Any, pvals: Any, size: Any, stream: Any) -> Any:
 
 def dirichlet(rng: Any, alpha: Any, size: Any, stream: Any) -> Any:
     what = "dirichlet"
-    alpha = parameters.array(what, "alpha", alpha).astype(np.float64)
+    alpha = parameters.as_array(what, "alpha", alpha).astype(np.float64)
     if alpha.ndim != 1 or not alpha.size:
         raise ValueError(
             f"{what}: alpha must be a one-dimensional sequence of length greater than 0"
         )
-    low, high = (float(one) for one in parameters.extremes(alpha))
+    low, high = (float(one) for one in parameters.minimum_and_maximum(alpha))
     if not low >= 0:
         raise ValueError(f"{what}: alpha must be not negative, not {low}")
-    shape = (*_size(what, size), alpha.shape[0])
+    shape = (*_shape_of_size(what, size), alpha.shape[0])
     if high < _BY_BETA and low > 0:
         return _dirichlet_by_beta(rng, alpha, shape, stream)
     made = rng.standard_gamma(alpha, shape, stream=stream)

@@ -10,7 +10,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.ndarray.arrays import device_array
-from numbalite.ndarray.foreign import if_cuda_array
+from numbalite.ndarray.foreign import cuda_array_or_none
 from numbalite.runtime import shapes
 
 if TYPE_CHECKING:
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Range(NamedTuple):
+class Interval(NamedTuple):
     """An interval that must contain a parameter; no interval contains NaN."""
 
     words: str
     holds: Callable[[Any], bool]
 
 
-REAL = Range("a number", lambda x: True)
-FINITE = Range("finite", lambda x: abs(x) < float("inf"))
-POSITIVE = Range("positive", lambda x: x > 0)
-NOT_NEGATIVE = Range("not negative", lambda x: x >= 0)
-ABOVE_ONE = Range("above 1", lambda x: x > 1)
-PROBABILITY = Range("from 0 to 1", lambda x: 0 <= x <= 1)
-CHANCE = Range("above 0 and at most 1", lambda x: 0 < x <= 1)
-BELOW_ONE = Range("at least 0 and below 1", lambda x: 0 <= x < 1)
-MEAN = Range("from 0 to 9.2e18", lambda x: 0 <= x <= 9.2e18)
-MANY = Range("from 0 to 10**9", lambda x: 0 <= x <= 10**9)
-COUNT = Range("from 0 to 2**53", lambda x: 0 <= x <= 2**53)
+REAL = Interval("a number", lambda x: True)
+FINITE = Interval("finite", lambda x: abs(x) < float("inf"))
+POSITIVE = Interval("positive", lambda x: x > 0)
+NOT_NEGATIVE = Interval("not negative", lambda x: x >= 0)
+ABOVE_ONE = Interval("above 1", lambda x: x > 1)
+PROBABILITY = Interval("from 0 to 1", lambda x: 0 <= x <= 1)
+CHANCE = Interval("above 0 and at most 1", lambda x: 0 < x <= 1)
+BELOW_ONE = Interval("at least 0 and below 1", lambda x: 0 <= x < 1)
+MEAN = Interval("from 0 to 9.2e18", lambda x: 0 <= x <= 9.2e18)
+MANY = Interval("from 0 to 10**9", lambda x: 0 <= x <= 10**9)
+COUNT = Interval("from 0 to 2**53", lambda x: 0 <= x <= 2**53)
 
 
 _DOUBLE, _SINGLE = np.dtype(np.float64), np.dtype(np.float32)
@@ -43,7 +43,7 @@ NUMBERS = (int, float, np.generic)
 """The types of numbers of Python and NumPy, in contrast to arrays."""
 
 
-def number(what: str, name: str, value: Any, inside: Range, dtype: np.dtype) -> Any:
+def check_scalar(what: str, name: str, value: Any, inside: Interval, dtype: np.dtype) -> Any:
     """Checks a scalar parameter, and returns it as a Python int or float."""
     try:
         found = float(value) if dtype is _DOUBLE or dtype is _SINGLE else operator.index(value)
@@ -57,9 +57,9 @@ def number(what: str, name: str, value: Any, inside: Range, dtype: np.dtype) -> 
     return found
 
 
-def array(what: str, name: str, value: Any) -> Any:
+def as_array(what: str, name: str, value: Any) -> Any:
     """Returns a device array, or a NumPy array of numbers."""
-    found = if_cuda_array(value)
+    found = cuda_array_or_none(value)
     if found is None:
         found = np.asarray(value)
     if found.dtype.kind not in "biuf":
@@ -67,7 +67,7 @@ def array(what: str, name: str, value: Any) -> Any:
     return found
 
 
-def extremes(values: Any) -> tuple:
+def minimum_and_maximum(values: Any) -> tuple:
     """Returns the minimum and the maximum of a non-empty array; both are NaN if an element is NaN."""
     if isinstance(values, np.ndarray):
         return values.min(), values.max()
@@ -75,7 +75,7 @@ def extremes(values: Any) -> tuple:
     return np.min(flat).item(), np.max(flat).item()
 
 
-def broadcast(what: str, size: Any, arrays: list) -> tuple:
+def broadcast_shape(what: str, size: Any, arrays: list) -> tuple:
     """Returns the shape of the output: the broadcast shape of the parameters, or `size`, to which they must
     be broadcastable."""
     try:
@@ -84,7 +84,7 @@ def broadcast(what: str, size: Any, arrays: list) -> tuple:
         raise ValueError(f"{what}: {problem}") from None
     if size is None:
         return together
-    shape = shape_of(what, size)
+    shape = shape_of_size(what, size)
     try:
         fits = np.broadcast_shapes(shape, together) == shape
     except ValueError:
@@ -96,10 +96,10 @@ def broadcast(what: str, size: Any, arrays: list) -> tuple:
     return shape
 
 
-def shape_of(what: str, size: Any) -> tuple:
+def shape_of_size(what: str, size: Any) -> tuple:
     """Returns a size as a tuple. TypeError, ValueError."""
     try:
-        shape = shapes.numbers_of(size)
+        shape = shapes.tuple_of_integers(size)
     except TypeError:
         raise TypeError(f"{what}: size must be an int or a tuple of ints, not {size!r}") from None
     if min(shape, default=0) < 0:
@@ -107,8 +107,8 @@ def shape_of(what: str, size: Any) -> tuple:
     return shape
 
 
-def spread(
-    what: str, name: str, values: Any, inside: Range, dtype: np.dtype, shape: tuple, stream: Any
+def broadcast_parameter(
+    what: str, name: str, values: Any, inside: Interval, dtype: np.dtype, shape: tuple, stream: Any
 ) -> Any:
     """Checks an array parameter, and returns it on the device with the output's shape and the kernel's
     dtype."""
@@ -116,7 +116,9 @@ def spread(
         raise TypeError(f"{what}: {name} must hold integers, not {values.dtype}")
     if inside is not REAL and values.size:
         of_host = isinstance(values, np.ndarray)
-        for found in extremes(values if of_host or values.is_c_contiguous() else values.copy()):
+        for found in minimum_and_maximum(
+            values if of_host or values.is_c_contiguous() else values.copy()
+        ):
             if not inside.holds(found):
                 raise ValueError(f"{what}: {name} must be {inside.words}, not {found}")
     made = device_array(shape, dtype, stream=stream)
@@ -125,44 +127,46 @@ def spread(
     return made
 
 
-def spread_all(what: str, size: Any, out: Any, given: tuple, dtypes: list, stream: Any) -> tuple:
+def broadcast_parameters(
+    what: str, size: Any, out: Any, given: tuple, dtypes: list, stream: Any
+) -> tuple:
     """Returns (shape of the output, list of kernel arguments) for parameters of which at least one is an
     array."""
     if out is not None and size is None:
         size = getattr(out, "shape", None)
     values = [
-        value if isinstance(value, NUMBERS) else array(what, name, value)
+        value if isinstance(value, NUMBERS) else as_array(what, name, value)
         for name, value, _ in given
     ]
-    shape = broadcast(what, size, [v for v in values if not isinstance(v, NUMBERS)])
+    shape = broadcast_shape(what, size, [v for v in values if not isinstance(v, NUMBERS)])
     made = [
-        number(what, name, value, inside, dtype)
+        check_scalar(what, name, value, inside, dtype)
         if isinstance(value, NUMBERS)
-        else spread(what, name, value, inside, dtype, shape, stream)
+        else broadcast_parameter(what, name, value, inside, dtype, shape, stream)
         for (name, _, inside), value, dtype in zip(given, values, dtypes, strict=True)
     ]
     return shape, made
 
 
-def result(what: str, size: Any, dtype: Any, out: Any, stream: Any) -> Any:
+def checked_or_new_output(what: str, size: Any, dtype: Any, out: Any, stream: Any) -> Any:
     """Returns the array to fill: `out`, checked, or a new one."""
     if out is not None:
-        return output(what, size, dtype, out)
+        return output_array(what, size, dtype, out)
     try:
         return device_array(() if size is None else size, dtype, stream=stream)
     except (TypeError, ValueError):
-        shape_of(what, size)
+        shape_of_size(what, size)
         raise
 
 
-def output(what: str, size: Any, dtype: Any, out: Any) -> Any:
+def output_array(what: str, size: Any, dtype: Any, out: Any) -> Any:
     """Returns the output array with a given dtype: `out`, checked."""
-    found = if_cuda_array(out)
+    found = cuda_array_or_none(out)
     if found is None:
         raise TypeError(f"{what}: out must be a device array, not {type(out).__name__}")
     if found.dtype != dtype:
         raise TypeError(f"{what}: out has dtype {found.dtype}, not {dtype}")
-    if size is not None and found.shape != shape_of(what, size):
+    if size is not None and found.shape != shape_of_size(what, size):
         raise ValueError(f"{what}: out has shape {found.shape}, size is {size}")
     if not found.is_c_contiguous():
         raise ValueError(f"{what}: out must be C-contiguous, but its strides are {found.strides}")

@@ -40,9 +40,9 @@ class Philox4x32:
             self.seed_seq = seed
             first, second = seed.generate_state(2, np.uint64).tolist()
             start = first, (second << 64) + _check_uint("counter", counter, 128)
-        self._begin(*start)
+        self._start_stream(*start)
 
-    def _begin(self, key, counter):
+    def _start_stream(self, key, counter):
         #: place.take(blocks) returns the key and both halves of the counter, and advances the counter by this number of blocks
         self.place = _core.Counter(key, counter & _LOW, counter >> 64 & _LOW)
 
@@ -61,7 +61,7 @@ class Philox4x32:
         if value.get("bit_generator") != "Philox4x32":
             raise ValueError(f"Philox4x32.state: of another generator: {value!r}")
         numbers = value["state"]
-        self._begin(
+        self._start_stream(
             _check_uint("key", numbers["key"], 64), _check_uint("counter", numbers["counter"], 128)
         )
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.algorithms import permuting
-from numbalite.algorithms.order import kernel
+from numbalite.algorithms.order import header_kernel
 from numbalite.ndarray.arrays import DeviceNDArray, device_array, to_device
-from numbalite.ndarray.foreign import if_cuda_array
+from numbalite.ndarray.foreign import cuda_array_or_none
 from numbalite.random import parameters
 from numbalite.runtime import shapes
 from numbalite.ufuncs import operands
@@ -30,7 +30,7 @@ _BLOCKS = 512  # maximum number of rows for which several blocks share a row
 _SUM_IS_ONE = math.sqrt(np.finfo(np.float64).eps)
 
 
-def indices(bits: Any, lines: int, n: int, m: int, stream: Any) -> DeviceNDArray:
+def permutation_prefixes(bits: Any, lines: int, n: int, m: int, stream: Any) -> DeviceNDArray:
     """Returns the first ``m`` numbers of a random permutation of ``range(n)`` for each row, in a flat
     array."""
     out = device_array(lines * m, np.int64, stream=stream)
@@ -40,25 +40,25 @@ def indices(bits: Any, lines: int, n: int, m: int, stream: Any) -> DeviceNDArray
         place = bits.place.take(lines * _SHORT // 2)
         blocks = min(-(-n // _ITEMS), max(_BLOCKS // lines, 1))
         grid = min(lines * blocks, permuting.MAX_BLOCKS)
-        kernel("permute", "nl_permute_short")[grid, permuting.THREADS, stream](
+        header_kernel("permute", "nl_permute_short")[grid, permuting.THREADS, stream](
             out, lines, n, m, *place, blocks
         )
     else:
         blocks = min(-(-m // (8 * permuting.THREADS)), max(permuting.MAX_BLOCKS // lines, 1))
         place = bits.place.take(lines * 6)
-        kernel("permute", "nl_permute_long")[lines * blocks, permuting.THREADS, stream](
+        header_kernel("permute", "nl_permute_long")[lines * blocks, permuting.THREADS, stream](
             out, lines, n, m, *place, blocks
         )
     return out
 
 
-def _sizes(shape, axis):
+def _outer_axis_inner_sizes(shape, axis):
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
-def _on_device(what, name, value, stream):
+def _as_device_array(what, name, value, stream):
     """Returns the value as a device array; a host array is copied."""
-    found = if_cuda_array(value)
+    found = cuda_array_or_none(value)
     if found is None:
         return to_device(np.asarray(value), stream)
     if found.device != _core.current_device():
@@ -70,9 +70,9 @@ def _on_device(what, name, value, stream):
 
 def _shuffled_copy(what, bits, array, axis, stream):
     """Returns a contiguous copy, shuffled along an axis."""
-    sizes = _sizes(array.shape, shapes.axis_number(axis, array.ndim, what))
-    index = indices(bits, 1, sizes[1], sizes[1], stream)
-    return permuting.take(
+    sizes = _outer_axis_inner_sizes(array.shape, shapes.axis_number(axis, array.ndim, what))
+    index = permutation_prefixes(bits, 1, sizes[1], sizes[1], stream)
+    return permuting.take_blocks(
         operands.contiguous_array(array), index, sizes, sizes[1], False, stream
     ).reshape(array.shape)
 
@@ -83,8 +83,8 @@ def permutation(bits: Any, x: Any, axis: Any, stream: Any) -> DeviceNDArray:
         n = operator.index(x)
         if n < 0:
             raise ValueError(f"permutation: x must not be negative: {n}")
-        return indices(bits, 1, n, n, stream)
-    array = _on_device("permutation", "x", x, stream)
+        return permutation_prefixes(bits, 1, n, n, stream)
+    array = _as_device_array("permutation", "x", x, stream)
     if array.ndim == 0:
         if array.dtype.kind not in "iu":
             raise TypeError(f"permutation: x must be an int or an array, not a {array.dtype}")
@@ -92,18 +92,18 @@ def permutation(bits: Any, x: Any, axis: Any, stream: Any) -> DeviceNDArray:
     return _shuffled_copy("permutation", bits, array, axis, stream)
 
 
-def _writable(what, name, x, stream):
-    found = if_cuda_array(x)
+def _check_writable(what, name, x, stream):
+    found = cuda_array_or_none(x)
     if found is None:
         raise TypeError(f"{what}: {name} must be a device array, not {type(x).__name__}")
     if found.readonly:
         raise ValueError(f"{what}: {name} is read-only")
-    return _on_device(what, name, found, stream)
+    return _as_device_array(what, name, found, stream)
 
 
 def shuffle(bits: Any, x: Any, axis: Any, stream: Any) -> None:
     """`Generator.shuffle`."""
-    array = _writable("shuffle", "x", x, stream)
+    array = _check_writable("shuffle", "x", x, stream)
     if array.ndim == 0:
         raise TypeError("shuffle: x must have at least one dimension")
     array[...] = _shuffled_copy("shuffle", bits, array, axis, stream)
@@ -111,8 +111,8 @@ def shuffle(bits: Any, x: Any, axis: Any, stream: Any) -> None:
 
 def permuted(bits: Any, x: Any, axis: Any, out: Any, stream: Any) -> DeviceNDArray:
     """`Generator.permuted`."""
-    array = _on_device("permuted", "x", x, stream)
-    target = None if out is None else _writable("permuted", "out", out, stream)
+    array = _as_device_array("permuted", "x", x, stream)
+    target = None if out is None else _check_writable("permuted", "out", out, stream)
     if target is not None and (target.shape, target.dtype) != (array.shape, array.dtype):
         raise ValueError(
             f"permuted: out has shape {target.shape} and dtype {target.dtype}, x {array.shape} and {array.dtype}"
@@ -126,8 +126,8 @@ def permuted(bits: Any, x: Any, axis: Any, out: Any, stream: Any) -> DeviceNDArr
         n = array.shape[number]
         lines = array.size // n if n else 0
         sizes = (lines, n, 1)
-    index = indices(bits, lines, sizes[1], sizes[1], stream)
-    made = permuting.take(
+    index = permutation_prefixes(bits, lines, sizes[1], sizes[1], stream)
+    made = permuting.take_blocks(
         operands.contiguous_array(transposed), index, sizes, sizes[1], True, stream
     ).reshape(transposed.shape)
     if axis is not None:
@@ -146,19 +146,19 @@ def choice(
     if not hasattr(a, "shape") and hasattr(a, "__index__"):
         n = operator.index(a)
     else:
-        array = _on_device("choice", "a", a, stream)
+        array = _as_device_array("choice", "a", a, stream)
         if array.ndim == 0:
             n, array = operator.index(array.item()), None
         else:
             axis = shapes.axis_number(axis, array.ndim, "choice")
             n = array.shape[axis]
-    shape = () if size is None else parameters.shape_of("choice", size)
+    shape = () if size is None else parameters.shape_of_size("choice", size)
     m = math.prod(shape)
     if n <= 0 and m:
         raise ValueError(f"choice: a must have elements to choose from, not {n} items")
     if not replace and m > n:
         raise ValueError(f"choice: size {size} is more than the {n} items, and replace is False")
-    weights = None if p is None else _weights(p, n, 0 if replace else m, stream)
+    weights = None if p is None else _check_probabilities(p, n, 0 if replace else m, stream)
     bits = rng.bit_generator
     if weights is not None and not replace:
         index = _draw_by_arrival_times(bits, weights[0], n, m, stream)
@@ -167,19 +167,24 @@ def choice(
     elif replace:
         index = rng.integers(0, max(n, 1), m, stream=stream)
     else:
-        index = indices(bits, 1, n, m, stream)
+        index = permutation_prefixes(bits, 1, n, m, stream)
     if array is None:
         return index.reshape(shape)
-    taken = permuting.take(
-        operands.contiguous_array(array), index, _sizes(array.shape, axis), m, False, stream
+    taken = permuting.take_blocks(
+        operands.contiguous_array(array),
+        index,
+        _outer_axis_inner_sizes(array.shape, axis),
+        m,
+        False,
+        stream,
     )
     return taken.reshape((*array.shape[:axis], *shape, *array.shape[axis + 1 :]))
 
 
-def _weights(p, n, needed, stream):
+def _check_probabilities(p, n, needed, stream):
     """Returns the probabilities and their cumulative sums, on the device. Raises ValueError if the values are
     not probabilities."""
-    found = parameters.array("choice", "p", p)
+    found = parameters.as_array("choice", "p", p)
     if found.shape != (n,):
         raise ValueError(f"choice: p must have shape ({n},) as a has, not {found.shape}")
     weights = device_array(n, np.float64, stream=stream)
@@ -190,7 +195,7 @@ def _weights(p, n, needed, stream):
         weights[
             :1
         ].copy_to_host()  # waits for the weights, because NumPy's functions use the default stream
-    low, high = parameters.extremes(weights)
+    low, high = parameters.minimum_and_maximum(weights)
     if not (low >= 0 and high < math.inf):
         raise ValueError("choice: p must not contain negative numbers or NaN")
     sums = np.cumsum(weights)
@@ -208,7 +213,7 @@ def _weighted_indices(rng, weights, n, m, stream):
     index = device_array(m, np.int64, stream=stream)
     if m:
         u = rng.random(m, stream=stream)
-        permuting.launch("nl_random_search", m, stream, index, u, m, *weights[::-1], n)
+        permuting.launch_per_element("nl_random_search", m, stream, index, u, m, *weights[::-1], n)
     return index
 
 
@@ -217,12 +222,14 @@ def _draw_by_arrival_times(bits, weights, n, m, stream):
     times = device_array(padded, np.float64, stream=stream)
     index = device_array(padded, np.int64, stream=stream)
     place = bits.place.take(padded)
-    permuting.launch("nl_random_arrivals", padded, stream, times, index, weights, n, padded, *place)
+    permuting.launch_per_element(
+        "nl_random_arrivals", padded, stream, times, index, weights, n, padded, *place
+    )
     run = 2
     while run <= padded:
         apart = run // 2
         while apart:
-            permuting.launch(
+            permuting.launch_per_element(
                 "nl_random_sort", padded // 2, stream, times, index, padded, run, apart
             )
             apart //= 2

@@ -189,7 +189,7 @@ class checks:
             )
         self._record = next(_records) if self._exact else 0
         exactly = (self._record, 0, self._budget, config.SIM_SCHEDULE or "") if self._exact else ()
-        push(self._mask, self._seed, self._limit, *exactly)
+        push_checks(self._mask, self._seed, self._limit, *exactly)
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
@@ -208,7 +208,7 @@ class checks:
         return f"cuda.checks({', '.join(map(repr, self.names))})"
 
 
-def push(*state: Any) -> None:
+def push_checks(*state: Any) -> None:
     """Sets the checks for launches of the calling thread, with the arguments of _core.set_checks."""
     stack = _here.__dict__.setdefault("stack", [])
     stack.append(state)
@@ -223,11 +223,11 @@ def push_limit(seconds: float) -> None:
         mask |= CHECKS["hang"]
     elif seconds:
         mask = CHECKS["hang"]
-    push(mask, seed, _milliseconds(seconds), *exactly)
+    push_checks(mask, seed, _milliseconds(seconds), *exactly)
 
 
 def pop(name: str) -> None:
-    """Restores the checks that were set before the last `push`. ``name`` is for messages."""
+    """Restores the checks that were set before the last `push_checks`. ``name`` is for messages."""
     stack = getattr(_here, "stack", None)
     if not stack:
         raise RuntimeError(f"{name} is left that was not entered: `with` does both")

@@ -250,7 +250,7 @@ class Context:
         """Loads a cubin, fatbin or PTX (on the simulator, an image of numbalite) as a CudaPythonModule."""
         from numbalite.runtime import rawmodules
 
-        module = rawmodules.load(self, image)
+        module = rawmodules.load_module(self, image)
         self.modules[module.handle] = module
         return module
 

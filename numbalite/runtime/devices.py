@@ -63,7 +63,7 @@ def cuda_error() -> str | None:
     Returns
     -------
     str or None
-        A sentence with the remedy; None if there is a GPU.
+        A sentence with the remedy, or None if there is a GPU.
     """
     if _simulator_counts():
         return None
@@ -72,7 +72,7 @@ def cuda_error() -> str | None:
     return _core.probe()
 
 
-def _driver_kind():
+def _current_driver_kind():
     """Returns the kind of the open driver, or of the driver that would be opened."""
     if _core.is_open():
         return _core.driver_kind()
@@ -100,7 +100,7 @@ def is_simulated() -> bool:
     >>> cuda.is_simulated() in (True, False)
     True
     """
-    return _driver_kind() == "sim"
+    return _current_driver_kind() == "sim"
 
 
 simulator_is_available = False
@@ -129,7 +129,9 @@ def is_available() -> bool:
 
         if _simulator_counts():
             return True
-        return _driver_kind() == "cuda" and cuda_error() is None and bool(toolkit.libraries())
+        return (
+            _current_driver_kind() == "cuda" and cuda_error() is None and bool(toolkit.libraries())
+        )
     except Exception:
         return False
 
@@ -254,7 +256,7 @@ class Device:
     def __repr__(self) -> str:
         return f"<CUDA device {self.id} '{self.name}'>"
 
-    _repr_html_ = frontend.picture("device")
+    _repr_html_ = frontend.html_method("device")
 
     def __eq__(self, other: object) -> bool:
         return self.id == other.id if isinstance(other, Device) else NotImplemented

@@ -98,10 +98,12 @@ def ipc_array(
     >>> handle = d.get_ipc_handle()       # pickles, for a process that was started by spawn
     """
     dtype = np.dtype(dtype)
-    shape = (shape,) if isinstance(shape, (int, np.integer)) else shapes.items_of(shape, "shape")
+    shape = (
+        (shape,) if isinstance(shape, (int, np.integer)) else shapes.tuple_of_items(shape, "shape")
+    )
     if strides is None:
         strides = shapes.packed(shape, dtype.itemsize, order)
-    strides = shapes.items_of(strides, "strides")
+    strides = shapes.tuple_of_items(strides, "strides")
     if any(step < 0 for step in strides) or len(strides) != len(shape):
         raise ValueError(f"strides {strides} do not fit the shape {shape}")
     nbytes = 1

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numbalite.arguments import DeviceLike
 
 
-def _bytes(number) -> str:
+def _bytes_text(number) -> str:
     if number is None:
         return "none"
     for unit in ("bytes", "KiB", "MiB", "GiB"):
@@ -25,7 +25,7 @@ def _bytes(number) -> str:
     return f"{number:.4g} {unit}"
 
 
-def _size(value, what):
+def _parse_size(value, what):
     if value is None:
         return None
     number = int(value)
@@ -55,16 +55,16 @@ class MemoryPool:
     def __init__(self, device: int) -> None:
         self.device = device
 
-    def _read(self, name):
+    def _pool_statistic(self, name):
         return _core.pool_statistics(self.device)[name]
 
     @property
     def used(self) -> int:
-        return self._read("used")
+        return self._pool_statistic("used")
 
     @property
     def cached(self) -> int:
-        return self._read("cached")
+        return self._pool_statistic("cached")
 
     @property
     def held(self) -> int:
@@ -73,29 +73,29 @@ class MemoryPool:
 
     @property
     def peak(self) -> int:
-        return self._read("peak")
+        return self._pool_statistic("peak")
 
     @property
     def limit(self) -> int | None:
-        return self._read("limit")
+        return self._pool_statistic("limit")
 
     @limit.setter
     def limit(self, value: int | None) -> None:
-        _core.pool_set_limits(self.device, _size(value, "limit"), self.cache_limit)
+        _core.pool_set_limits(self.device, _parse_size(value, "limit"), self.cache_limit)
 
     @property
     def cache_limit(self) -> int:
-        return self._read("cache_limit")
+        return self._pool_statistic("cache_limit")
 
     @cache_limit.setter
     def cache_limit(self, value: int | None) -> None:
         if value is None:
             raise TypeError("cache_limit must be an integer number of bytes")
-        _core.pool_set_limits(self.device, self.limit, _size(value, "cache_limit"))
+        _core.pool_set_limits(self.device, self.limit, _parse_size(value, "cache_limit"))
 
     def trim(self, keep: int = 0) -> None:
         """Returns unused memory to the system, except for `keep` bytes. Waits for the device."""
-        _core.pool_trim(self.device, _size(keep, "keep"))
+        _core.pool_trim(self.device, _parse_size(keep, "keep"))
 
     def reset_peak(self) -> None:
         """Resets `peak` to the memory in use."""
@@ -104,12 +104,12 @@ class MemoryPool:
     def __repr__(self) -> str:
         now = _core.pool_statistics(self.device)
         return (
-            f"<memory pool of device {self.device}: {_bytes(now['used'])} used, "
-            f"{_bytes(now['cached'])} cached, peak {_bytes(now['peak'])}, "
-            f"limit {_bytes(now['limit'])}>"
+            f"<memory pool of device {self.device}: {_bytes_text(now['used'])} used, "
+            f"{_bytes_text(now['cached'])} cached, peak {_bytes_text(now['peak'])}, "
+            f"limit {_bytes_text(now['limit'])}>"
         )
 
-    _repr_html_ = frontend.picture("pool")
+    _repr_html_ = frontend.html_method("pool")
 
     def __eq__(self, other: object) -> bool:
         return self.device == other.device if isinstance(other, MemoryPool) else NotImplemented
@@ -159,11 +159,11 @@ class HostMemoryPool:
     def limit(self, value: int) -> None:
         if value is None:
             raise TypeError("limit must be a number of bytes")
-        _core.host_set_limit(_size(value, "limit"))
+        _core.host_set_limit(_parse_size(value, "limit"))
 
     def trim(self, keep: int = 0) -> None:
         """Returns memory that no array uses to the system, except for `keep` bytes."""
-        _core.host_trim(_size(keep, "keep"))
+        _core.host_trim(_parse_size(keep, "keep"))
 
     def reset_peak(self) -> None:
         """Resets `peak` to the memory in use."""
@@ -172,11 +172,11 @@ class HostMemoryPool:
     def __repr__(self) -> str:
         now = _core.host_statistics()
         return (
-            f"<host memory pool: {_bytes(now['used'])} used, {_bytes(now['cached'])} cached, "
-            f"{_bytes(now['locked'])} page-locked, limit {_bytes(now['cache_limit'])}>"
+            f"<host memory pool: {_bytes_text(now['used'])} used, {_bytes_text(now['cached'])} cached, "
+            f"{_bytes_text(now['locked'])} page-locked, limit {_bytes_text(now['cache_limit'])}>"
         )
 
-    _repr_html_ = frontend.picture("pool")
+    _repr_html_ = frontend.html_method("pool")
 
 
 def memory_pool(device: DeviceLike = None) -> MemoryPool:

@@ -74,8 +74,10 @@ class MemoryPointer:
         stop = self.size if stop is None else stop
         if not 0 <= start <= stop <= self.size:
             raise IndexError(f"bytes {start} to {stop} are not in memory of {self.size} bytes")
-        whole = self.owner if isinstance(self, _SubView) else self
-        return _SubView(self.context, address_of(self.device_pointer) + start, stop - start, whole)
+        whole = self.owner if isinstance(self, _SubrangePointer) else self
+        return _SubrangePointer(
+            self.context, address_of(self.device_pointer) + start, stop - start, whole
+        )
 
     def memset(self, byte: int, count: int | None = None, stream: StreamLike = 0) -> None:
         """Sets the first `count` bytes (None for all bytes) to a value of 0 to 255."""
@@ -100,7 +102,7 @@ class MemoryPointer:
         return self._address()
 
 
-class _SubView(MemoryPointer):
+class _SubrangePointer(MemoryPointer):
     """A range of a MemoryPointer's memory; `owner` is that MemoryPointer."""
 
 

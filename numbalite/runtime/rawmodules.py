@@ -71,7 +71,7 @@ class CudaPythonFunction:
         required.require_kind(module, "CudaPythonFunction", "a module", CudaPythonModule)
         self.module = module
         self.name = name
-        rows = _rows(signature) if signature is not None else None
+        rows = _signature_rows(signature) if signature is not None else None
         with module.context:
             self.handle = module._loaded().function(name, name, rows, claimed=True)
         self._dispatcher = None
@@ -107,13 +107,13 @@ class CudaPythonFunction:
         return f"<CUDA function {self.name}>"
 
 
-def _rows(signature):
+def _signature_rows(signature):
     parsed = signatures.parse(signature) if isinstance(signature, str) else signature
     required.require(parsed, "get_function", "a signature", "args")
-    return [_row(f"p{i}", kind, types) for i, kind in enumerate(parsed.args)]
+    return [_parameter_row(f"p{i}", kind, types) for i, kind in enumerate(parsed.args)]
 
 
-def _row(name, kind, types):
+def _parameter_row(name, kind, types):
     if isinstance(kind, types.Scalar):
         size = kind.size
         return Parameter(name, "scalar", kind.cxx, kind.dtype.name, size, size, size, 0, "C", False)
@@ -125,7 +125,7 @@ def _row(name, kind, types):
     return Parameter(name, "pointer", ctype, element.dtype.name, element.size, 8, 8, 0, "C", const)
 
 
-def load(context: Any, image: Any) -> Any:
+def load_module(context: Any, image: Any) -> Any:
     """Loads the image (bytes of a cubin, fatbin or PTX; a str is PTX) on the context's device."""
     if isinstance(image, str):
         image = image.encode()
@@ -133,15 +133,15 @@ def load(context: Any, image: Any) -> Any:
         image, "create_module_image", "bytes, or PTX as text", (bytes, bytearray, memoryview)
     )
     return CudaPythonModule(
-        context, bytes(image).rstrip(b"\0") + b"\0" if _is_ptx(image) else image
+        context, bytes(image).rstrip(b"\0") + b"\0" if _is_ptx_text(image) else image
     )
 
 
-def _is_ptx(image):
+def _is_ptx_text(image):
     return re.match(rb"\s*(//|\.version)", bytes(image[:4096])) is not None
 
 
-def _kernel(function):
+def _core_kernel(function):
     """Returns the _core.Kernel of an object that represents a kernel in this module."""
     for name in ("handle", "kernel"):
         found = getattr(function, name, None)
@@ -153,19 +153,19 @@ def _kernel(function):
         return function
     overloads = getattr(function, "overloads", None)
     if isinstance(overloads, dict) and len(overloads) == 1:
-        return _kernel(next(iter(overloads.values())))
+        return _core_kernel(next(iter(overloads.values())))
     raise TypeError(f"a kernel is needed, not {type(function).__name__}")
 
 
 def active_blocks(function: Any, block: Any, shared: int) -> int:
     """Returns the number of blocks of `block` threads and `shared` bytes that fit on a multiprocessor."""
-    return _kernel(function).occupancy(int(block), int(shared))
+    return _core_kernel(function).occupancy(int(block), int(shared))
 
 
 def best_block(function: Any, shared_of_block: Any, shared: int, limit: int) -> tuple:
     """Returns (grid, block): the block with the best occupancy, and the grid that fills the
     device."""
-    kernel = _kernel(function)
+    kernel = _core_kernel(function)
     if shared_of_block is None and not limit:
         return kernel.max_block_size(int(shared))
     count = _core.device_attribute(kernel.device, NUMBERS["MULTIPROCESSOR_COUNT"])

@@ -24,7 +24,7 @@ NESTED = f"lists are nested more than {MAX_ITEMS} deep"
 AxisError = getattr(np, "exceptions", np).AxisError
 
 
-def _brief(shape):
+def _shape_text(shape):
     """Returns the text of a shape as in NumPy's messages: "(2,3)"."""
     return f"({shape[0]},)" if len(shape) == 1 else f"({','.join(map(str, shape))})"
 
@@ -61,7 +61,7 @@ def check_copy(copy: Any) -> None:
         raise ValueError("strings are not allowed for 'copy' keyword. Use True/False/None instead.")
 
 
-def squeezed_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
+def drop_leading_ones(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
     """Removes leading axes of length 1 until `shape` has at most the axes of `wanted`.
 
     Raises ValueError if the result cannot be broadcast to `wanted`.
@@ -74,8 +74,8 @@ def squeezed_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, .
     if not fits:
         ones = next(i for i in range(len(shape)) if shape[i] != 1 or len(shape) - i == len(wanted))
         raise ValueError(
-            f"could not broadcast input array from shape {_brief(shape[ones:])} "
-            f"into shape {_brief(wanted)}"
+            f"could not broadcast input array from shape {_shape_text(shape[ones:])} "
+            f"into shape {_shape_text(wanted)}"
         )
     return short
 
@@ -86,7 +86,7 @@ def broadcast_strides(
     """Returns the strides that broadcast an array of this shape and these strides to the shape `wanted`."""
     made = _core.broadcast_strides(shape, strides, wanted)
     if made is None:
-        squeezed_to(shape, wanted)  # raises
+        drop_leading_ones(shape, wanted)  # raises
         raise AssertionError("a shape that can be broadcast")
     return made
 
@@ -100,7 +100,7 @@ def axis_number(axis: SupportsIndex, ndim: int, what: str | None = None) -> int:
     return number % ndim
 
 
-def items_of(values: Iterable[Any], what: str = "shape or axes") -> tuple[Any, ...]:
+def tuple_of_items(values: Iterable[Any], what: str = "shape or axes") -> tuple[Any, ...]:
     """Returns the items of a user's sequence as a tuple. Raises ValueError for more than MAX_ITEMS
     items, without reading all of them: range(2**62) is a sequence, too."""
     items = tuple(itertools.islice(values, MAX_ITEMS + 1))
@@ -109,7 +109,7 @@ def items_of(values: Iterable[Any], what: str = "shape or axes") -> tuple[Any, .
     return items
 
 
-def numbers_of(value: Any) -> tuple[int, ...]:
+def tuple_of_integers(value: Any) -> tuple[int, ...]:
     """Returns a tuple of integers from a shape or axis argument: an integer, or a sequence (or array) of integers."""
     try:
         return (operator.index(value),)
@@ -118,12 +118,12 @@ def numbers_of(value: Any) -> tuple[int, ...]:
             raise TypeError(
                 f"expected a sequence of integers or a single integer, got {value!r}"
             ) from None
-    return tuple(map(operator.index, items_of(value)))
+    return tuple(map(operator.index, tuple_of_items(value)))
 
 
 def new_shape_of(size: int, shape: tuple[Any, ...]) -> tuple[int, ...]:
     """Returns the shape that the arguments of reshape specify, with -1 replaced by the missing length."""
-    shape = numbers_of(shape[0] if len(shape) == 1 else shape)
+    shape = tuple_of_integers(shape[0] if len(shape) == 1 else shape)
     product, least = math.prod(shape), min(shape, default=0)
     if product == size and least >= 0:
         return shape
@@ -144,7 +144,7 @@ def new_shape_of(size: int, shape: tuple[Any, ...]) -> tuple[int, ...]:
 packed = _core.packed_strides
 
 
-def strides_after(
+def strides_of_reshape(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
     itemsize: int,
@@ -162,7 +162,7 @@ packed_like = _core.strides_like
 packed_as = _core.strides_as
 
 
-def as_in_memory(shape: tuple[int, ...], *strides: tuple[int, ...]) -> list[int]:
+def memory_axis_order(shape: tuple[int, ...], *strides: tuple[int, ...]) -> list[int]:
     """Returns the axis order of NumPy's "K" for arrays of one shape, outermost axis first.
 
     Axes are sorted by decreasing stride. An axis of stride 0 (broadcast) keeps its position. Axes whose order

@@ -43,7 +43,7 @@ class Graph(_core.Graph):
         state = "being captured" if self.is_capturing else f"of {len(self.launches)} launches"
         return f"<CUDA graph {state}>"
 
-    _repr_html_ = frontend.picture("graph")
+    _repr_html_ = frontend.html_method("graph")
 
 
 class Stream(_core.Stream):
@@ -127,7 +127,7 @@ class Stream(_core.Stream):
     def __int__(self) -> int:
         return self.handle
 
-    _repr_html_ = frontend.picture("stream")
+    _repr_html_ = frontend.html_method("stream")
 
     @staticmethod
     def priority_range() -> tuple:
@@ -191,17 +191,17 @@ class Stream(_core.Stream):
         loop = asyncio.get_running_loop()
         future = loop.create_future()
 
-        def resolve():
+        def resolve_future():
             if not future.done():
                 future.set_result(self)
 
-        def done(stream, status, arg):
+        def call_from_stream(stream, status, arg):
             try:
-                loop.call_soon_threadsafe(resolve)
+                loop.call_soon_threadsafe(resolve_future)
             except RuntimeError:
                 pass  # the event loop is closed, so no task waits
 
-        self.add_callback(done)
+        self.add_callback(call_from_stream)
         return future
 
 

@@ -1,7 +1,7 @@
 """Assigns a device to each worker of dask.distributed.
 
 By default, every process uses device 0. `DevicePerWorker` sets the default device of each worker.
-`tell_of_sharing` issues a warning in a worker that shares device 0 by default.
+`warn_of_shared_device` issues a warning in a worker that shares device 0 by default.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class DevicePerWorker(WorkerPlugin):
                 "default device: make them processes (processes=True)"
             )
         _here["worker"] = worker
-        choose = self.choose or (lambda worker: number_of(worker.name) % len(devices.gpus))
+        choose = self.choose or (lambda worker: number_in_name(worker.name) % len(devices.gpus))
         devices.set_default_device(choose(worker))
 
 
-def number_of(name: Any) -> int:
+def number_in_name(name: Any) -> int:
     """Returns the number at the end of a worker's name: the whole name, or the part after the last - or _;
     raises ValueError if there is no number."""
     found = re.fullmatch(r"(?:.*[-_])?(\d+)", str(name))
@@ -68,7 +68,7 @@ def number_of(name: Any) -> int:
     return int(found[1])
 
 
-def tell_of_sharing(device: int) -> None:
+def warn_of_shared_device(device: int) -> None:
     """Warns once in a worker that uses device 0 of several by default. Called when a kernel is first loaded
     on a device."""
     if "warned" in _here or device != 0 or len(devices.gpus) < 2 or _is_device_selected():

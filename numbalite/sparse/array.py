@@ -224,7 +224,7 @@ class SparseArray(construct.Sparse, abc.ABC):
         csr_array, selecting columns in a csc_array. The result shares no memory with A. Waits. Raises IndexError for
         indices out of bounds.
         """
-        return indexing.get(self, key)
+        return indexing.get_items(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise TypeError(
@@ -252,7 +252,7 @@ class SparseArray(construct.Sparse, abc.ABC):
         """Returns the transposed array, which shares memory with this array unless copy is true.
 
         A csr_array becomes a csc_array and vice versa. A 1-dimensional array is returned unchanged."""
-        made = self._transposed() if construct.turns(axes, self.ndim) else self
+        made = self._transposed() if construct.is_transposition(axes, self.ndim) else self
         return made.copy() if copy else made
 
     def asformat(self, format: str | None, copy: bool = False) -> Any:
@@ -286,7 +286,7 @@ class SparseArray(construct.Sparse, abc.ABC):
         dense.fill(0)
         if self.nnz and self.shape[0]:
             with arguments.on_device_of(dense):
-                elementwise.put(self, dense)
+                elementwise.add_to_dense(self, dense)
         return dense if out is None else out
 
     todense = toarray
@@ -340,10 +340,10 @@ class SparseArray(construct.Sparse, abc.ABC):
         return elementwise.divide(self, other)
 
     def __imul__(self, other: Any) -> Any:
-        return elementwise.scaled(self, other, np.multiply)
+        return elementwise.scale_in_place(self, other, np.multiply)
 
     def __itruediv__(self, other: Any) -> Any:
-        return elementwise.scaled(self, other, np.true_divide)
+        return elementwise.scale_in_place(self, other, np.true_divide)
 
     def __add__(self, other: Any) -> Any:
         return elementwise.add(self, other)
@@ -365,10 +365,10 @@ class SparseArray(construct.Sparse, abc.ABC):
         return self._with(np.negative(self.data))
 
     def __abs__(self) -> Any:
-        return elementwise.mapped(self, np.abs)
+        return elementwise.apply_to_stored(self, np.abs)
 
     def __round__(self, ndigits: int = 0) -> Any:
-        return elementwise.mapped(self, lambda values: np.round(values, ndigits))
+        return elementwise.apply_to_stored(self, lambda values: np.round(values, ndigits))
 
     def power(self, n: Any, dtype: DTypeLike | None = None) -> Any:
         """Returns the array with each element raised to the power n, a number; with `dtype`, the elements are
@@ -387,11 +387,11 @@ class SparseArray(construct.Sparse, abc.ABC):
 
         With a number above 0, all elements are stored, and a PerformanceWarning is issued.
         """
-        return elementwise.extreme(self, other, np.maximum)
+        return elementwise.apply_extreme(self, other, np.maximum)
 
     def minimum(self, other: Any) -> Any:
         """Returns the element-wise minimum; see `maximum`."""
-        return elementwise.extreme(self, other, np.minimum)
+        return elementwise.apply_extreme(self, other, np.minimum)
 
     def __eq__(self, other: Any) -> Any:
         return elementwise.compare(self, other, np.equal)
@@ -413,7 +413,7 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         """Applies a ufunc of one sparse array and numbers to the stored values, if its result for 0 is 0."""
-        return elementwise.apply(self, ufunc, method, inputs, keywords)
+        return elementwise.apply_ufunc(self, ufunc, method, inputs, keywords)
 
     # ---- reductions
 
@@ -428,7 +428,7 @@ class SparseArray(construct.Sparse, abc.ABC):
         >>> sparse.csr_array(np.eye(2)).sum(axis=0).copy_to_host()
         array([1., 1.])
         """
-        return reductions.total(self, axis, dtype, out)
+        return reductions.sum_axis(self, axis, dtype, out)
 
     def mean(self, axis: Any = None, dtype: DTypeLike | None = None, out: Any = None) -> Any:
         """Returns the mean of all elements, of each column (axis 0) or of each row (axis 1), as a
@@ -442,19 +442,19 @@ class SparseArray(construct.Sparse, abc.ABC):
         Elements that are not stored count as 0, unless `explicit` is true. Raises ValueError for an array without
         elements, and if `out` is passed.
         """
-        return reductions.extreme(self, np.maximum, axis, out, explicit)
+        return reductions.reduce_extreme(self, np.maximum, axis, out, explicit)
 
     def min(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Returns the smallest element; see `max`."""
-        return reductions.extreme(self, np.minimum, axis, out, explicit)
+        return reductions.reduce_extreme(self, np.minimum, axis, out, explicit)
 
     def nanmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Returns the largest element that is not NaN; see `max`."""
-        return reductions.extreme(self, np.fmax, axis, out, explicit)
+        return reductions.reduce_extreme(self, np.fmax, axis, out, explicit)
 
     def nanmin(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Returns the smallest element that is not NaN; see `max`."""
-        return reductions.extreme(self, np.fmin, axis, out, explicit)
+        return reductions.reduce_extreme(self, np.fmin, axis, out, explicit)
 
     def argmax(self, axis: Any = None, out: Any = None, *, explicit: bool = False) -> Any:
         """Returns the index of the first largest element, as numpy.argmax: an int64 device array,
@@ -474,7 +474,7 @@ class SparseArray(construct.Sparse, abc.ABC):
         """Returns the number of nonzero elements of the array, of each column (axis 0) or of each
         row (axis 1)."""
         self.sum_duplicates()
-        return reductions.total(self._with(np.not_equal(self.data, 0)), axis, np.int64, None)
+        return reductions.sum_axis(self._with(np.not_equal(self.data, 0)), axis, np.int64, None)
 
     def trace(self, offset: int = 0) -> Any:
         """Returns the sum of a diagonal."""
@@ -500,11 +500,11 @@ class SparseArray(construct.Sparse, abc.ABC):
 def _ufunc_method(name: str) -> Callable[[Any], Any]:
     ufunc = getattr(np, name)
 
-    def method(self):
-        return elementwise.mapped(self, ufunc)
+    def call_ufunc(self):
+        return elementwise.apply_to_stored(self, ufunc)
 
-    method.__name__, method.__doc__ = name, f"numpy.{name} of each element."
-    return method
+    call_ufunc.__name__, call_ufunc.__doc__ = name, f"numpy.{name} of each element."
+    return call_ufunc
 
 
 for _name in (

@@ -118,7 +118,7 @@ def diags_array(
             )
         is_one = not len(diagonals) or np.ndim(diagonals[0]) == 0
         diagonals, offsets = [diagonals] if is_one else diagonals, [offsets]
-    diagonals = [_vector(one) for one in arguments.arrays_of(diagonals, "a diagonal")]
+    diagonals = [_at_least_1d(one) for one in arguments.arrays_of(diagonals, "a diagonal")]
     offsets = [operator.index(one) for one in offsets]
     if len(diagonals) != len(offsets):
         raise ValueError(f"diags_array: {len(diagonals)} diagonals, {len(offsets)} offsets")
@@ -136,17 +136,17 @@ def diags_array(
     return _build_dia_array(diagonals, offsets, shape).asformat(format)
 
 
-def _vector(array):
+def _at_least_1d(array):
     return array.reshape(1) if array.ndim == 0 else array
 
 
-def _length(rows, columns, k):
+def _diagonal_length(rows, columns, k):
     """Returns the number of elements of the k-th diagonal; negative if the diagonal is outside the array."""
     return min(rows + k, columns - k, rows, columns)
 
 
 def _diagonal_of_length(diagonal, k, shape):
-    length = _length(*shape, k)
+    length = _diagonal_length(*shape, k)
     if length < 0:
         raise ValueError(f"diags_array: offset {k} is outside of shape {shape}")
     if diagonal.ndim != 1 or (diagonal.size < length and diagonal.size != 1):
@@ -219,7 +219,7 @@ def random_array(
     size = math.prod(shape)
     places = _distinct_integers(rng, size, round(density * size))
     if data_sampler is None:
-        data = _values(rng, places.size, dtype)
+        data = _random_values(rng, places.size, dtype)
     else:
         data = arguments.as_device_array(data_sampler(size=places.size)).astype(dtype, copy=False)
     places = places.astype(construct.dtype_of_indices(size), copy=False)
@@ -236,7 +236,7 @@ def _distinct_integers(rng, size, count):
     return found[rng.permutation(found.size)[:count]]
 
 
-def _values(rng, count, dtype):
+def _random_values(rng, count, dtype):
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         return rng.integers(info.min, info.max, size=count, dtype=dtype, endpoint=True)

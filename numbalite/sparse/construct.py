@@ -59,7 +59,7 @@ def issparse(value: Any) -> bool:
     return isinstance(value, Sparse)
 
 
-def operand(value: Any) -> Any:
+def as_operand(value: Any) -> Any:
     """Converts a SciPy sparse operand to a sparse device array; other values are unchanged."""
     return value if issparse(value) or not is_scipy(value) else Sparse.formats["csr"](value)
 
@@ -100,7 +100,7 @@ def on_device_of(given: Any) -> Any:
     return arguments.on_device_of(*parts)
 
 
-def is_shape(value: Any) -> bool:
+def is_pair_of_integers(value: Any) -> bool:
     """Returns whether the value is a tuple of two integers."""
     return (
         isinstance(value, tuple) and len(value) == 2 and all(hasattr(one, "__index__") for one in value)
@@ -122,17 +122,17 @@ def shape_of(name: str, shape: Any, ndim: int = 2) -> tuple[int, ...]:
     return lengths
 
 
-def turns(axes: Any, ndim: int) -> bool:
+def is_transposition(axes: Any, ndim: int) -> bool:
     """Returns whether these axes transpose the array; raises ValueError if they are not a permutation."""
     if axes is None:
         return True
-    order = shapes.numbers_of(axes)
+    order = shapes.tuple_of_integers(axes)
     if sorted(axis % ndim if -ndim <= axis < ndim else ndim for axis in order) != list(range(ndim)):
         raise ValueError(f"axes {axes!r} don't match a sparse array of {ndim} dimensions")
     return order[0] % ndim == ndim - 1
 
 
-def vector(name: str, what: str, value: Any, dtype: Any = None) -> DeviceNDArray:
+def as_vector(name: str, what: str, value: Any, dtype: Any = None) -> DeviceNDArray:
     """Returns the value as a contiguous 1-dimensional device array."""
     array = arguments.as_device_array(value, what)
     if array.ndim != 1:
@@ -156,12 +156,12 @@ def dtype_of_indices(largest: int) -> np.dtype:
     return np.dtype(np.int64 if largest >= 2**31 else np.int32)
 
 
-def compressed(name: str, given: tuple, dtype: Any) -> tuple[Any, Any, Any]:
+def check_compressed_arrays(name: str, given: tuple, dtype: Any) -> tuple[Any, Any, Any]:
     """Returns (data, indices, indptr) on the device."""
     with arguments.on_device_of(*given):
-        data = vector(name, "data", given[0], dtype)
+        data = as_vector(name, "data", given[0], dtype)
         indices, indptr = (
-            vector(name, what, one) for what, one in zip(("indices", "indptr"), given[1:])
+            as_vector(name, what, one) for what, one in zip(("indices", "indptr"), given[1:])
         )
         if not indices.size:
             indices = indices.astype(np.int32)
@@ -183,7 +183,7 @@ def check_compressed(
         raise ValueError(f"{name}: data has {data.size} elements, indices has {indices.size}")
     bad = arguments.empty((1,), np.int32, data)
     bad.fill(0)
-    kernels.check.forall(max(rows, indices.size, 1))(indptr, indices, columns, bad)
+    kernels.check_compressed_rows.forall(max(rows, indices.size, 1))(indptr, indices, columns, bad)
     found = bad.item()
     if found == 1:
         raise ValueError(
@@ -193,7 +193,7 @@ def check_compressed(
         raise ValueError(f"{name}: indices must be from 0 to {columns - 1}")
 
 
-def ends_of(counts: Any) -> Any:
+def indptr_of_counts(counts: Any) -> Any:
     """Converts counts, which begin at the second element, to an indptr by a cumulative sum."""
     counts[:1] = 0
     return cuda_ufunc_for(np.add).accumulate(counts, dtype=counts.dtype)

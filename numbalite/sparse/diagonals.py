@@ -42,7 +42,9 @@ class dia_array(SparseArray):
         name = "dia_array"
         if dtype is not None:
             dtype = construct.stored_dtype(name, dtype)
-        is_pair = isinstance(arg1, tuple) and len(arg1) == 2 and not construct.is_shape(arg1)
+        is_pair = (
+            isinstance(arg1, tuple) and len(arg1) == 2 and not construct.is_pair_of_integers(arg1)
+        )
         with construct.on_device_of(arg1):
             made = self._read(name, arg1, shape, dtype) if is_pair else _as_dia_array(arg1, dtype)
         if shape is not None and construct.shape_of(name, shape) != made.shape:
@@ -156,7 +158,7 @@ class dia_array(SparseArray):
                 )
                 split = kernels.split_diagonals.forall(rows)
                 split(*args, False, indptr, indices, data)
-                indptr = construct.ends_of(indptr)
+                indptr = construct.indptr_of_counts(indptr)
                 count = indptr[-1:].item()
                 data = arguments.empty((count,), self.dtype, self.data)
                 indices = arguments.empty((count,), kind, self.data)
@@ -210,7 +212,7 @@ class dia_array(SparseArray):
     def _product(self, b, made):
         columns = min(self.shape[1], self.data.shape[1])
         args = self.data, self.offsets, columns, b, self.dtype.type(0), made
-        kernels.times_diagonals.forall(made.size)(*args)
+        kernels.multiply_diagonals.forall(made.size)(*args)
 
     def diagonal(self, k: int = 0) -> DeviceNDArray:
         """Returns the k-th diagonal, as a dense device array."""
@@ -246,7 +248,7 @@ class dia_array(SparseArray):
 
 def _as_dia_array(given, dtype):
     """Returns a dia_array from a sparse array of any format, a dense array or a shape."""
-    if construct.is_shape(given):
+    if construct.is_pair_of_integers(given):
         shape = construct.shape_of("dia_array", given)
         return _empty_dia_array(shape, float if dtype is None else dtype)
     if construct.is_scipy(given) and not issparse(given) and given.format == "dia":
@@ -283,5 +285,5 @@ def from_sparse(a: Any) -> dia_array:
         width = int(np.max(coo.col).item()) + 1
         data = arguments.empty((offsets.size, width), a.dtype, a.data)
         data.fill(0)
-        kernels.put_places.forall(coo.nnz)(coo.data, places, coo.col, data)
+        kernels.store_elements.forall(coo.nnz)(coo.data, places, coo.col, data)
     return dia_array._from_parts(data, tuple(offsets.copy_to_host().tolist()), a.shape)

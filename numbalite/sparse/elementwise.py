@@ -66,19 +66,19 @@ def _is_dense(value):
     return is_array and not _is_number(value)
 
 
-def _read(number: Any) -> Any:
+def _read_scalar(number: Any) -> Any:
     """Reads a scalar; waits for a scalar in device memory."""
     return number.item() if isinstance(number, DeviceNDArray) else number
 
 
-def mapped(a: Any, function: Any) -> Any:
+def apply_to_stored(a: Any, function: Any) -> Any:
     """Applies a function to the stored values. The function may be nonlinear, because duplicates are summed
     first."""
     a.sum_duplicates()
     return a.map(function)
 
 
-def scaled(a: Any, number: Any, ufunc: Any) -> Any:
+def scale_in_place(a: Any, number: Any, ufunc: Any) -> Any:
     """Computes a *= number or a /= number, in place. Returns NotImplemented for any other operand."""
     if not _is_number(number):
         return NotImplemented
@@ -89,7 +89,7 @@ def scaled(a: Any, number: Any, ufunc: Any) -> Any:
 # ---------------------------------------------------------------------------------- with dense arrays
 
 
-def put(a: Any, dense: Any) -> None:
+def add_to_dense(a: Any, dense: Any) -> None:
     """Adds a sparse array to a dense array of the same shape."""
     if a.ndim == 1:
         a, dense = a.reshape((1, -1)), np.expand_dims(dense, 0)
@@ -111,7 +111,7 @@ def _sample_dense(a, dense):
     dense = np.expand_dims(dense, 0) if a.ndim == 1 else dense
     made = arguments.empty((a.nnz,), dense.dtype, a.data)
     if a.nnz:
-        kernels.pick.forall(a.nnz)(dense, places.row, places.col, made)
+        kernels.pick_elements.forall(a.nnz)(dense, places.row, places.col, made)
     return made
 
 
@@ -176,7 +176,7 @@ def _merge_patterns(left, right, operation):
     if stored:
         args = (*left._parts(), *right._parts(), operation, left.dtype.type(0), _MERGED_BY_THREAD)
         threads = -(-stored // _MERGED_BY_THREAD)
-        merge = kernels.merge.forall(threads, _THREADS)
+        merge = kernels.merge_rows.forall(threads, _THREADS)
         ends = arguments.empty((threads,), np.dtype(np.int64), left.data)
         merge(*args, False, indptr, ends, indices, data)
         indptr, ends = (
@@ -193,19 +193,19 @@ def _merge_patterns(left, right, operation):
 
 def add(a: Any, b: Any) -> Any:
     """Returns a + b, or NotImplemented for other operands."""
-    return _sum(a, construct.operand(b), np.add)
+    return _add_or_subtract(a, construct.as_operand(b), np.add)
 
 
 def subtract(a: Any, b: Any) -> Any:
     """Returns a - b, or NotImplemented for other operands."""
-    return _sum(a, construct.operand(b), np.subtract)
+    return _add_or_subtract(a, construct.as_operand(b), np.subtract)
 
 
-def _sum(a, b, ufunc):
+def _add_or_subtract(a, b, ufunc):
     if issparse(b):
         return apply_binary(a, b, ufunc)
     if _is_number(b):
-        if _read(b) != 0:
+        if _read_scalar(b) != 0:
             raise NotImplementedError(
                 "the sum of a sparse array and a nonzero number is dense: use toarray()"
             )
@@ -215,7 +215,7 @@ def _sum(a, b, ufunc):
 
 def multiply(a: Any, b: Any) -> Any:
     """Returns a * b element by element, or NotImplemented for other operands."""
-    b = construct.operand(b)
+    b = construct.as_operand(b)
     if issparse(b):
         shape = np.broadcast_shapes(a.shape, b.shape)
         return apply_binary(_broadcast_sparse(a, shape), _broadcast_sparse(b, shape), np.multiply)
@@ -226,12 +226,12 @@ def multiply(a: Any, b: Any) -> Any:
 
 def divide(a: Any, b: Any) -> Any:
     """Returns a / b, or NotImplemented for other operands; the quotient of two sparse arrays is dense."""
-    b = construct.operand(b)
+    b = construct.as_operand(b)
     if issparse(b):
-        dtype = np.result_type(_dividend_dtype(a), b.dtype)
+        dtype = np.result_type(_division_dtype(a), b.dtype)
         return np.true_divide(a.toarray(), b.toarray(), dtype=dtype)
     if _is_number(b):
-        dtype = np.result_type(_dividend_dtype(a), _reciprocal_type(b))
+        dtype = np.result_type(_division_dtype(a), _reciprocal_type(b))
         return a.map(lambda data: np.true_divide(data, b, dtype=dtype))
     if not _is_dense(b):
         return NotImplemented
@@ -240,7 +240,7 @@ def divide(a: Any, b: Any) -> Any:
     return _apply_with_dense(a, b, functools.partial(np.true_divide, dtype=dtype))
 
 
-def _dividend_dtype(a):
+def _division_dtype(a):
     """Returns the dtype in which SciPy divides the elements of a."""
     return np.dtype(np.float64) if np.can_cast(a.dtype, np.float64) else a.dtype
 
@@ -265,11 +265,11 @@ def power(a: Any, n: Any, dtype: Any) -> Any:
         raise NotImplementedError(
             "power: the exponent of a sparse array must be a number; for an array, use a.toarray() ** b"
         )
-    n = _read(n)
+    n = _read_scalar(n)
     if not n:
         raise NotImplementedError("power: the power 0 is a dense array: use cuda.ones")
     a = a if dtype is None else a.astype(dtype, copy=False)
-    return mapped(a, lambda data: data**n)
+    return apply_to_stored(a, lambda data: data**n)
 
 
 # ---------------------------------------------------------------------------------------- comparisons
@@ -279,7 +279,7 @@ _COMPARISONS = (
 )  # fmt: skip
 
 
-def _apply_dense(a, ufunc, *both):
+def _apply_to_dense_copies(a, ufunc, *both):
     """Computes a ufunc on dense copies of the operands, for results with few zeros, and returns a sparse
     array."""
     warn(
@@ -301,19 +301,23 @@ def _is_zero(ufunc: Any, dtype: np.dtype, number: Any) -> bool:
 def compare(a: Any, b: Any, ufunc: Any) -> Any:
     """Returns a comparison as a boolean sparse array; with a dense operand, the result is dense.
     Waits."""
-    b = construct.operand(b)
+    b = construct.as_operand(b)
     if issparse(b):
         if a.shape != b.shape and ufunc in (np.equal, np.not_equal):
             return ufunc is np.not_equal
-        return apply_binary(a, b, ufunc) if ufunc in _MERGES else _apply_dense(a, ufunc, a, b)
+        return (
+            apply_binary(a, b, ufunc)
+            if ufunc in _MERGES
+            else _apply_to_dense_copies(a, ufunc, a, b)
+        )
     if _is_dense(b):
         return ufunc(a.toarray(), arguments.as_device_array(b))
     return _apply_with_number(a, b, ufunc) if _is_number(b) else NotImplemented
 
 
-def extreme(a: Any, b: Any, ufunc: Any) -> Any:
+def apply_extreme(a: Any, b: Any, ufunc: Any) -> Any:
     """Returns the element-wise maximum or minimum of a sparse array and another operand."""
-    b = construct.operand(b)
+    b = construct.as_operand(b)
     if issparse(b):
         return apply_binary(a, b, ufunc)
     if _is_dense(b):
@@ -324,18 +328,18 @@ def extreme(a: Any, b: Any, ufunc: Any) -> Any:
 
 
 def _apply_with_number(a, number, ufunc):
-    number = _read(number)
+    number = _read_scalar(number)
     if not _is_zero(ufunc, a.dtype, number):
-        return _apply_dense(a, ufunc, a, number)
+        return _apply_to_dense_copies(a, ufunc, a, number)
     a = a._listed() if a.format != "coo" or a.ndim == 1 else a.tocsr()
-    made = mapped(a, lambda data: ufunc(data, number))
+    made = apply_to_stored(a, lambda data: ufunc(data, number))
     return made._elements_where(np.not_equal(made.data, 0))
 
 
 # --------------------------------------------------------------------------------------------- ufuncs
 
 
-def apply(a: Any, ufunc: Any, method: str, inputs: tuple, keywords: dict) -> Any:
+def apply_ufunc(a: Any, ufunc: Any, method: str, inputs: tuple, keywords: dict) -> Any:
     """Implements __array_ufunc__: a ufunc call with a sparse array among its operands."""
     if method != "__call__":
         raise TypeError(f"{ufunc}.{method} is not supported for sparse arrays")
@@ -365,7 +369,7 @@ def _apply_to_values(a, ufunc, inputs, keywords):
             f"{ufunc} does not return 0 for 0, so its result is not sparse: a.map(f) applies it to the "
             "stored elements, f(a.toarray()) to all"
         )
-    return mapped(a, lambda data: ufunc(*(data if one is a else one for one in inputs)))
+    return apply_to_stored(a, lambda data: ufunc(*(data if one is a else one for one in inputs)))
 
 
 @functools.lru_cache(256)

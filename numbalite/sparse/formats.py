@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
-class Compressed(SparseArray):
+class CompressedArray(SparseArray):
     """The base class of csr_array and csc_array: for each row (or column), the indices and values of its elements."""
 
     __slots__ = ("_is_sorted", "_rows", "indices", "indptr")
@@ -55,9 +55,9 @@ class Compressed(SparseArray):
         if construct.is_scipy(given):
             other = given.tocsr() if self._by_rows else given.tocsc()
             parts = other.data, other.indices, other.indptr
-            parts = construct.compressed(name, parts, dtype)
+            parts = construct.check_compressed_arrays(name, parts, dtype)
             return parts, tuple(map(int, other.shape)), bool(other.has_canonical_format)
-        if construct.is_shape(given):
+        if construct.is_pair_of_integers(given):
             found = construct.shape_of(name, given)
             lines = found[0] if self._by_rows else found[1]
             empty = (
@@ -65,9 +65,9 @@ class Compressed(SparseArray):
                 np.empty(0, np.int32),
                 np.zeros(lines + 1, np.int32),
             )
-            return construct.compressed(name, empty, dtype), found, True
+            return construct.check_compressed_arrays(name, empty, dtype), found, True
         if isinstance(given, tuple) and len(given) == 3:
-            return self._read_parts(name, given, shape, dtype)
+            return self._read_compressed(name, given, shape, dtype)
         if isinstance(given, tuple) and len(given) == 2:
             return self._read(name, coo_array(given, shape, dtype), None, None)
         if isinstance(given, tuple):
@@ -79,8 +79,8 @@ class Compressed(SparseArray):
         data, indices, indptr, found = construct.from_dense(name, by_rows, dtype)
         return (data, indices, indptr), found if self._by_rows else found[::-1], True
 
-    def _read_parts(self, name, given, shape, dtype):
-        parts = data, indices, indptr = construct.compressed(name, given, dtype)
+    def _read_compressed(self, name, given, shape, dtype):
+        parts = data, indices, indptr = construct.check_compressed_arrays(name, given, dtype)
         lines = max(indptr.size - 1, 0)
         if shape is None:
             if not indices.size:
@@ -147,9 +147,9 @@ class Compressed(SparseArray):
     def _product(self, b, made):
         rows = self.tocsr()
         args = *rows._parts(), b, self.dtype.type(0), made
-        kernels.times_rows.forall(made.size)(*args)
+        kernels.multiply_rows.forall(made.size)(*args)
 
-    def _lines(self):
+    def _line_lengths(self):
         """Returns (number of compressed rows or columns, length of each)"""
         return self.shape if self._by_rows else self.shape[::-1]
 
@@ -184,7 +184,7 @@ class Compressed(SparseArray):
         """Sorts the indices of each row or column and sums duplicates, like sum_duplicates()."""
         if not self._is_sorted:
             with self._lock:
-                parts = products.canonical(self._parts(), *self._lines())
+                parts = products.canonical_parts(self._parts(), *self._line_lengths())
                 self.data, self.indices, self.indptr = parts
                 self._plans = {}
                 self._is_sorted = True
@@ -205,7 +205,7 @@ class Compressed(SparseArray):
     has_sorted_indices = has_canonical_format
 
 
-class csr_array(Compressed):
+class csr_array(CompressedArray):
     """A sparse array stored by rows, as arrays `data`, `indices` (columns) and `indptr` (starts of the rows)."""
 
     __slots__ = ()
@@ -218,7 +218,7 @@ class csr_array(Compressed):
         return csc_array._from_parts(self._convert_csr_csc(), self.shape, self._is_sorted)
 
 
-class csc_array(Compressed):
+class csc_array(CompressedArray):
     """A sparse array stored by columns, as arrays `data`, `indices` (rows) and `indptr` (starts of the columns)."""
 
     __slots__ = ()
@@ -248,7 +248,9 @@ class coo_array(SparseArray):
     ) -> None:
         """arg1: (data, (row, col)), or any argument of csr_array; for one dimension, (data, (col,)) or a vector."""
         name = "coo_array"
-        is_triplet = isinstance(arg1, tuple) and len(arg1) == 2 and not construct.is_shape(arg1)
+        is_triplet = (
+            isinstance(arg1, tuple) and len(arg1) == 2 and not construct.is_pair_of_integers(arg1)
+        )
         if is_triplet:
             data, coords, found = self._read(name, arg1, shape, dtype)
         else:
@@ -280,9 +282,9 @@ class coo_array(SparseArray):
             raise TypeError(f"{name}: a tuple is (data, (row, col)), (data, (col,)) or a shape")
         names = ("row", "col")[-len(places) :]
         with arguments.on_device_of(given[0], *places):
-            data = construct.vector(name, "data", given[0], dtype)
+            data = construct.as_vector(name, "data", given[0], dtype)
             construct.stored_dtype(name, data.dtype)
-            coords = tuple(construct.vector(name, what, one) for what, one in zip(names, places))
+            coords = tuple(construct.as_vector(name, what, one) for what, one in zip(names, places))
         if not data.size:
             coords = tuple(one.astype(np.int32) for one in coords)
         for what, one in zip(names, coords):
@@ -392,7 +394,7 @@ class coo_array(SparseArray):
         """
         if self.ndim != 2:
             raise ValueError("tocsr: the array has one dimension: reshape((1, -1)) returns a row")
-        made = csr_array._from_parts(products.compressed(self), self.shape, True)
+        made = csr_array._from_parts(products.coo_as_csr_parts(self), self.shape, True)
         return made.copy() if copy else made
 
     def tocsc(self, copy: bool = False) -> csc_array:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Span(NamedTuple):
+class SliceRange(NamedTuple):
     """The range of a slice along an axis."""
 
     start: int
@@ -29,7 +29,7 @@ class Span(NamedTuple):
     length: int
 
 
-def get(a: Any, key: Any) -> Any:
+def get_items(a: Any, key: Any) -> Any:
     """Implements A[key]."""
     with arguments.on_device_of(a.data):
         if _is_mask(a, key):
@@ -43,12 +43,12 @@ def get(a: Any, key: Any) -> Any:
             arguments.as_1d(one) if isinstance(one, DeviceNDArray) else one for one in keys
         )
         if a.format == "csc":
-            return _transposed(_select_block(a.T, *keys[::-1]))
+            return _transpose_sparse(_select_block(a.T, *keys[::-1]))
         made = _select_block(a.tocsr(), *keys)
         return made.tocoo() if construct.issparse(made) and a.format == "coo" else made
 
 
-def _transposed(made):
+def _transpose_sparse(made):
     return made.T if construct.issparse(made) else made
 
 
@@ -56,7 +56,7 @@ def _transposed(made):
 
 
 def _keys_of_axes(a, key):
-    """Returns a list with a key for each axis: an integer, a Span, or a device array of non-negative integers."""
+    """Returns a list with a key for each axis: an integer, a SliceRange, or a device array of non-negative integers."""
     keys = key if isinstance(key, tuple) else (key,)
     if any(one is None for one in keys):
         raise IndexError("sparse arrays do not support None as an index: use reshape")
@@ -79,18 +79,18 @@ def _keys_of_axes(a, key):
 def _axis_key(key, length):
     if isinstance(key, slice):
         start, stop, step = key.indices(length)
-        return Span(start, step, len(range(start, stop, step)))
+        return SliceRange(start, step, len(range(start, stop, step)))
     if isinstance(key, (bool, np.bool_)):
         raise IndexError("a boolean is not an index of a sparse array")
     if isinstance(key, DeviceNDArray):
-        return _device_indices(key, length) if key.ndim else _number(key.item(), length)
+        return _device_indices(key, length) if key.ndim else _normalized_index(key.item(), length)
     try:
-        return _number(operator.index(key), length)
+        return _normalized_index(operator.index(key), length)
     except TypeError:
         return arguments.as_device_array(_host_indices(np.asarray(key), length))
 
 
-def _number(number, length):
+def _normalized_index(number, length):
     if not -length <= number < length:
         raise IndexError(f"index {number} is out of bounds for an axis of length {length}")
     return number % length
@@ -114,7 +114,7 @@ def _host_indices(array, length):
         return array.astype(np.int64)
     _check_numbers(array)
     for end in (array.min(), array.max()) if array.size else ():
-        _number(int(end), length)
+        _normalized_index(int(end), length)
     return np.where(array < 0, array + length, array).astype(np.int64)
 
 
@@ -126,7 +126,7 @@ def _device_indices(array, length):
     array = array.astype(np.int64, copy=False)
     ends = (np.min(array).item(), np.max(array).item()) if array.size else ()
     for end in ends:
-        _number(end, length)
+        _normalized_index(end, length)
     return np.where(array < 0, array + length, array) if ends and ends[0] < 0 else array
 
 
@@ -153,7 +153,7 @@ def _select_block(rows, row_key, column_key):
         return _sample_elements(rows, *(np.array([one]) for one in (row_key, column_key)))[0]
     is_line = isinstance(row_key, int) or isinstance(column_key, int)
     row_key, column_key = (
-        Span(one, 1, 1) if isinstance(one, int) else one for one in (row_key, column_key)
+        SliceRange(one, 1, 1) if isinstance(one, int) else one for one in (row_key, column_key)
     )
     made = _select_columns(_select_rows(rows, row_key), column_key)
     if is_line:
@@ -163,12 +163,12 @@ def _select_block(rows, row_key, column_key):
 
 def _select_rows(rows, key):
     length, columns = rows.shape
-    if not isinstance(key, Span):
-        return products.gathered(rows, key)
-    if key == Span(0, 1, length):
+    if not isinstance(key, SliceRange):
+        return products.rows_by_number(rows, key)
+    if key == SliceRange(0, 1, length):
         return rows
     if key.step != 1 or not key.length:
-        return products.gathered(
+        return products.rows_by_number(
             rows, number_sequence(key.start, key.step, key.length, np.int64, rows.data)
         )
     ends = rows.indptr[key.start : key.start + key.length + 1]
@@ -181,14 +181,14 @@ def _select_rows(rows, key):
 
 def _select_columns(rows, key):
     lines, length = rows.shape
-    if not isinstance(key, Span):
-        return products.gathered(rows.tocsc().T, key).T.tocsr()
-    if key == Span(0, 1, length):
+    if not isinstance(key, SliceRange):
+        return products.rows_by_number(rows.tocsc().T, key).T.tocsr()
+    if key == SliceRange(0, 1, length):
         return rows
     indices = arguments.empty((rows.nnz,), rows.indices.dtype, rows.data)
     mask = arguments.empty((rows.nnz,), np.bool_, rows.data)
     if rows.nnz:
-        kernels.renumber.forall(rows.nnz)(rows.indices, *key, indices, mask)
+        kernels.renumber_slice.forall(rows.nnz)(rows.indices, *key, indices, mask)
     parts = rows.data, indices, rows.indptr
     is_sorted = rows._is_sorted and key.step > 0
     return rows._from_parts(parts, (lines, key.length), is_sorted)._elements_where(mask)
@@ -201,7 +201,7 @@ def _sample_elements(rows, row, column):
     values.fill(0)
     if values.size:
         args = rows._is_sorted, row, column, values
-        kernels.sample.forall(values.size)(*rows._parts(), *args)
+        kernels.sample_elements.forall(values.size)(*rows._parts(), *args)
     return values
 
 
@@ -235,15 +235,15 @@ def _masked_elements(a, mask):
     places = mask.nonzero() if is_sparse else np.nonzero(mask)
     if a.ndim == 2:
         return _elements_at(a, *places)
-    return _sample_elements(_as_one_row(a), np.zeros_like(places[0]), places[0])
+    return _sample_elements(_as_row_array(a), np.zeros_like(places[0]), places[0])
 
 
-def _as_one_row(line):
+def _as_row_array(line):
     """Returns a 1-dimensional array as a csr_array with one row."""
     return line.reshape((1, -1)).tocsr()
 
 
 def _select_from_vector(a, key):
     """A[key] for a 1-dimensional array."""
-    row = _as_one_row(a)
+    row = _as_row_array(a)
     return _select_block(row, 0, key)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def _sparse_block(block):
     """Converts an array, list or number to a 2-dimensional csr, csc or coo array; a vector becomes a row."""
-    block = construct.operand(block)
+    block = construct.as_operand(block)
     if not issparse(block):
         block = arguments.as_device_array(block, "a block")
         block = coo_array(block.reshape(1, -1) if block.ndim < 2 else block)
@@ -215,7 +215,7 @@ def block_diag(
     return _join_blocks(placed, (rows, columns), dtype).asformat(format)
 
 
-def _dtype(blocks, dtype):
+def _joined_dtype(blocks, dtype):
     dtype = np.result_type(*(one.dtype for one in blocks)) if dtype is None else dtype
     return construct.stored_dtype("block_array", dtype)
 
@@ -231,7 +231,7 @@ def _join_blocks(placed, shape, dtype):
     blocks = [one for one, _, _ in placed]
     for one in blocks:
         products.same_device(one, blocks[0])
-    dtype, kind = _dtype(blocks, dtype), _index_dtype(blocks, max(shape))
+    dtype, kind = _joined_dtype(blocks, dtype), _index_dtype(blocks, max(shape))
     data, row, col = [], [], []
     with arguments.on_device_of(blocks[0].data):
         for one, first, left in placed:
@@ -248,7 +248,7 @@ def _stack_vertically(blocks, shape, dtype):
     for one in blocks:
         products.same_device(one, blocks[0])
     count = sum(one.nnz for one in blocks)
-    dtype, kind = _dtype(blocks, dtype), _index_dtype(blocks, max(*shape, count))
+    dtype, kind = _joined_dtype(blocks, dtype), _index_dtype(blocks, max(*shape, count))
     before, ends = 0, [blocks[0].indptr[:1].astype(kind)]
     with arguments.on_device_of(blocks[0].data):
         for one in blocks:

@@ -1,5 +1,5 @@
 """Kernels for sparse arrays. In these kernels, a thread processes one row, or one element if the elements of
-a row are independent, or several elements of one or more rows (`merge`).
+a row are independent, or several elements of one or more rows (`merge_rows`).
 
 Kernels that merge two arrays require sorted columns in each row. All kernels support any dtype of values and indices."""
 
@@ -9,7 +9,7 @@ from numbalite.kernels.decorators import jit
 
 
 @jit
-def check(indptr, indices, columns, bad):
+def check_compressed_rows(indptr, indices, columns, bad):
     """
     long long i = grid<1>(), rows = indptr.size() - 1, count = indices.size();
     if (i == 0 && (indptr[0] != 0 || indptr[rows] != count)) bad[0] = 1;
@@ -44,7 +44,7 @@ def split_places(dense, places, indices, data, indptr):
 
 
 @jit
-def make_keys(lines, indices, length, keys):
+def combine_indices(lines, indices, length, keys):
     "long long i = grid<1>(); if (i < keys.size()) keys[i] = lines[i] * (long long)length + indices[i];"
 
 
@@ -84,7 +84,7 @@ def rows_of(indptr, rows):
 
 
 @jit
-def take(values, order, taken):
+def take_values(values, order, taken):
     "long long i = grid<1>(); if (i < taken.size()) taken[i] = values[order[i]];"
 
 
@@ -100,12 +100,12 @@ def diagonal(data, indices, indptr, offset, first, values):
 
 
 @jit
-def pick(dense, rows, columns, picked):
+def pick_elements(dense, rows, columns, picked):
     "long long i = grid<1>(); if (i < picked.size()) picked[i] = dense(rows[i], columns[i]);"
 
 
 @jit
-def gather_lines(data, indices, indptr, lines, new_indptr, new_indices, new_data):
+def gather_rows(data, indices, indptr, lines, new_indptr, new_indices, new_data):
     """
     long long k = grid<1>();
     if (k >= new_data.size()) return;
@@ -117,7 +117,7 @@ def gather_lines(data, indices, indptr, lines, new_indptr, new_indices, new_data
 
 
 @jit
-def renumber(indices, start, step, count, renumbered, mask):
+def renumber_slice(indices, start, step, count, renumbered, mask):
     """
     long long i = grid<1>();
     if (i >= indices.size()) return;
@@ -128,7 +128,7 @@ def renumber(indices, start, step, count, renumbered, mask):
 
 
 @jit
-def sample(data, indices, indptr, is_sorted, rows, columns, values):
+def sample_elements(data, indices, indptr, is_sorted, rows, columns, values):
     """
     long long i = grid<1>();
     if (i >= values.size()) return;
@@ -170,7 +170,7 @@ ADD, SUBTRACT, MULTIPLY, MAXIMUM, MINIMUM, NOT_EQUAL, LESS, GREATER = range(8)
 
 
 @jit(device=True)
-def row_at(a_indptr, b_indptr, position, first):
+def row_of_merge_position(a_indptr, b_indptr, position, first):
     """
     long long low = first, high = a_indptr.size() - 1;
     while (high - low > 1) {
@@ -183,7 +183,7 @@ def row_at(a_indptr, b_indptr, position, first):
 
 
 @jit
-def merge(
+def merge_rows(
     a_data,
     a_indices,
     a_indptr,
@@ -205,7 +205,7 @@ def merge(
     long long end = min(position + each, (long long)(a_indptr[rows] + b_indptr[rows]));
     if (!writes && t < ends.size()) ends[t] = 0;
     if (position >= end) return;
-    long long i = row_at(a_indptr, b_indptr, position, 0);
+    long long i = row_of_merge_position(a_indptr, b_indptr, position, 0);
     long long j = a_indptr[i], k = b_indptr[i], a_end = a_indptr[i + 1], b_end = b_indptr[i + 1];
     long long skipped = position - j - k, low = max(0ll, skipped - (b_end - k)), high = min(skipped, a_end - j);
     while (low < high) {
@@ -225,7 +225,7 @@ def merge(
             if (!writes && to > first_of_row) atomic_add(counts_of_rows, i + 1, to - first_of_row);
             first_of_row = to;
             ++i;
-            if (a_indptr[i + 1] + b_indptr[i + 1] <= position) i = row_at(a_indptr, b_indptr, position, i);
+            if (a_indptr[i + 1] + b_indptr[i + 1] <= position) i = row_of_merge_position(a_indptr, b_indptr, position, i);
             a_end = a_indptr[i + 1];
             b_end = b_indptr[i + 1];
         }
@@ -339,12 +339,12 @@ def shift_diagonals(diagonals, offsets, columns, zero, shifted):
 
 
 @jit
-def put_places(data, rows, columns, dense):
+def store_elements(data, rows, columns, dense):
     "long long i = grid<1>(); if (i < data.size()) dense(rows[i], columns[i]) = data[i];"
 
 
 @jit
-def times_diagonals(diagonals, offsets, length, dense, zero, product):
+def multiply_diagonals(diagonals, offsets, length, dense, zero, product):
     """
     long long i = grid<1>();
     if (i >= product.size()) return;
@@ -359,7 +359,7 @@ def times_diagonals(diagonals, offsets, length, dense, zero, product):
 
 
 @jit
-def times_rows(data, indices, indptr, dense, zero, product):
+def multiply_rows(data, indices, indptr, dense, zero, product):
     """
     long long i = grid<1>();
     if (i >= product.size()) return;

@@ -80,12 +80,12 @@ def cg(
         b = b.reshape(-1)
     if b.ndim != 1:
         raise ValueError(f"cg: b must be a vector, not an array of shape {b.shape}")
-    apply, kinds = _operator(A, "A", b.size)
-    precondition, others = (None, []) if M is None else _operator(M, "M", b.size)
+    apply, kinds = _as_operator(A, "A", b.size)
+    precondition, others = (None, []) if M is None else _as_operator(M, "M", b.size)
     with arguments.on_device_of(b):
         kind = np.result_type(b.dtype, np.float32, *kinds, *others)
         b = b.astype(kind, copy=False)
-        x = _begin(x0, b)
+        x = _initial_guess(x0, b)
         residual = b - apply(x) if x0 is not None else b.copy()
         enough = max(float(rtol) * float(np.linalg.norm(b)), float(atol))
         most = 10 * b.size if maxiter is None else maxiter
@@ -106,7 +106,7 @@ def cg(
         return x, 0 if float(np.linalg.norm(residual)) <= enough else most
 
 
-def _begin(x0, b):
+def _initial_guess(x0, b):
     if x0 is None:
         return np.zeros_like(b)
     x = arguments.as_device_array(x0, "x0").reshape(-1)
@@ -115,7 +115,7 @@ def _begin(x0, b):
     return x.astype(b.dtype)
 
 
-def _operator(given, name, n):
+def _as_operator(given, name, n):
     """Returns (a function that multiplies the matrix by a vector, the dtypes of the matrix)"""
     if callable(given) and not hasattr(given, "shape"):
         return given, []

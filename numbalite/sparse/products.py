@@ -46,7 +46,7 @@ def _compute_type(char):
     return CUDA_TYPES["f" if char == "e" else char]
 
 
-def _matrix(handle, rows):
+def _matrix_descriptor(handle, rows):
     """Creates the cuSPARSE descriptor of a csr array."""
     kind = _INDEX[rows.indices.dtype.char]
     args = (*rows.shape, rows.nnz, rows.indptr, rows.indices, rows.data, kind, kind, 0)
@@ -54,7 +54,7 @@ def _matrix(handle, rows):
     return handle.make("CreateCsr", "DestroySpMat", *args, CUDA_TYPES[rows.dtype.char], kept=kept)
 
 
-def _vector(handle, array):
+def _vector_descriptor_of(handle, array):
     """Creates the cuSPARSE descriptor of a vector."""
     kind = CUDA_TYPES[array.dtype.char]
     return handle.make("CreateDnVec", "DestroyDnVec", array.size, array, kind, kept=(array,))
@@ -75,7 +75,7 @@ def _dense_descriptor(handle, array):
     return handle.make("CreateDnMat", "DestroyDnMat", *args, kept=(array,))
 
 
-def _handle(a, other=None):
+def _library_handle(a, other=None):
     stream = a.data.stream
     if not stream and other is not None:
         stream = other.stream
@@ -101,14 +101,14 @@ def same_device(a: Any, b: Any) -> None:
         )
 
 
-def _fail(what, a, b):
+def _shape_error(what, a, b):
     shapes = f"{a.shape} and {b.shape}" if a is not None else ""
     return ValueError(f"sparse matmul: shapes {shapes} do not fit: {what}")
 
 
 def matmul(a: Any, b: Any, out: Any) -> Any:
     """a @ b for a sparse a."""
-    b = construct.operand(b)
+    b = construct.as_operand(b)
     if np.ndim(b) == 0:
         raise ValueError("sparse matmul: numbers are not multiplied by @: use '*' instead")
     if a.ndim == 1 or (construct.issparse(b) and b.ndim == 1):
@@ -118,12 +118,12 @@ def matmul(a: Any, b: Any, out: Any) -> Any:
             raise TypeError("sparse matmul: the product of two sparse arrays does not support out")
         return _sparse_product(a, b)
     with arguments.on_device_of(a.data):
-        return _times(a, b, out)
+        return _multiply_by_dense(a, b, out)
 
 
 def rmatmul(a: Any, b: Any, out: Any) -> Any:
     """Computes a @ b for a sparse b as the transposed product b.T @ a.T."""
-    a = construct.operand(a)
+    a = construct.as_operand(a)
     if construct.issparse(a):
         return matmul(a, b, out)
     with arguments.on_device_of(b.data):
@@ -135,7 +135,7 @@ def rmatmul(a: Any, b: Any, out: Any) -> Any:
                 f"sparse matmul: a has shape {a.shape}: it must have one or two dimensions"
             )
         if a.shape[-1] != b.shape[0]:
-            raise _fail("the inner lengths differ", a, b)
+            raise _shape_error("the inner lengths differ", a, b)
         if out is not None and out.ndim == 2:
             matmul(b.T, a.T, out.T)
             return out
@@ -161,7 +161,7 @@ def _multiply_vectors(a, b, out):
     return out
 
 
-def _times(a, b, out):
+def _multiply_by_dense(a, b, out):
     """Computes a @ b for a sparse `a` and a dense vector or matrix `b`."""
     b = arguments.as_device_array(b, "b")
     if b.ndim not in (1, 2):
@@ -181,7 +181,7 @@ def _times(a, b, out):
         made = arguments.empty(wanted, dtype, a.data, "F" if _is_column_major(b) else "C")
         made = arguments.bind_to_stream(made, a.data, b)
     else:
-        made = _checked(out, wanted, dtype, b)
+        made = _output_or_temporary(out, wanted, dtype, b)
     if not (a.nnz and made.size):
         made.fill(0)
     elif a.format == "dia" or dtype.char not in construct.VALUES:
@@ -213,7 +213,7 @@ def _is_column_major(b):
     return b.ndim == 2 and b.is_f_contiguous() and not b.is_c_contiguous()
 
 
-def _checked(out, shape, dtype, b):
+def _output_or_temporary(out, shape, dtype, b):
     """Checks `out`, and returns `out` if the product can be written there directly, otherwise a temporary
     array."""
     if not isinstance(out, _core.DeviceArray):
@@ -235,7 +235,7 @@ class VectorPlan:
     def __init__(self, handle: Any, rows: Any, operation: int, x: Any, y: Any) -> None:
         char = rows.dtype.char
         self.data = rows.data
-        self.matrix = _matrix(handle, rows)
+        self.matrix = _matrix_descriptor(handle, rows)
         self.x, self.y = _vector_descriptor(handle, x), _vector_descriptor(handle, y)
         self.args = (
             operation, _ONES[char][1], self.matrix, self.x, _ZEROS[char][1],
@@ -262,7 +262,7 @@ class VectorPlan:
 
 
 def _vector_product(rows, operation, x, y):
-    handle = _handle(rows, x)
+    handle = _library_handle(rows, x)
     with rows._lock:
         key = operation, stream_number(handle.stream)
         plan = rows._plans.get(key)
@@ -290,12 +290,12 @@ def multiply_by_plan(a: Any, x: Any) -> Any:
 
 
 def _matrix_product(rows, operation, b, made):
-    handle, char = _handle(rows, b), rows.dtype.char
+    handle, char = _library_handle(rows, b), rows.dtype.char
     with rows._lock:
         key = "matrix", stream_number(handle.stream)
         plan = rows._plans.get(key)
         if plan is None or plan.kept[2] is not rows.data:
-            plan = rows._plans[key] = _matrix(handle, rows)
+            plan = rows._plans[key] = _matrix_descriptor(handle, rows)
     right, result = _dense_descriptor(handle, b), _dense_descriptor(handle, made)
     args = (
         operation, 0, _ONES[char][1], plan, right, _ZEROS[char][1], result,
@@ -311,7 +311,7 @@ def _sparse_product(a, b):
     """Returns the product of two sparse arrays as csr; as csc if the first array is csc. Waits for its
     size."""
     if a.shape[1] != b.shape[0]:
-        raise _fail("the inner lengths differ", a, b)
+        raise _shape_error("the inner lengths differ", a, b)
     same_device(a, b)
     if a.format == "csc":
         return _sparse_product(b.tocsc().T, a.T).T
@@ -332,7 +332,7 @@ def _sparse_product(a, b):
 def _multiply_by_sorting(left, right, shape):
     """Multiplies sparse arrays of dtypes that cuSPARSE does not support: lists all products of two elements,
     then sorts the products by position and sums duplicates."""
-    lines = gathered(right, left.indices)
+    lines = rows_by_number(right, left.indices)
     places, col = lines.tocoo().coords
     factors, row = (take_unchecked(one, places) for one in (left.data, left.tocoo().row))
     data = np.multiply(factors, lines.data)
@@ -352,8 +352,8 @@ def _cast_indices(rows, kind):
 
 
 def _multiply_csr(left, right, shape, kind):
-    handle, char = _handle(left), left.dtype.char
-    a, b = _matrix(handle, left), _matrix(handle, right)
+    handle, char = _library_handle(left), left.dtype.char
+    a, b = _matrix_descriptor(handle, left), _matrix_descriptor(handle, right)
     indptr = arguments.empty((shape[0] + 1,), kind, left.data)
     index = _INDEX[kind.char]
     c = handle.make(
@@ -411,7 +411,7 @@ def _check_sort_size(lines, length, count):
 def transposed(a: Any) -> tuple:
     """Returns (data, indices, indptr) of a csr array converted to csc, and vice versa."""
     with arguments.on_device_of(a.data):
-        lines, length = _sum_excess_duplicates(a)._lines()
+        lines, length = _sum_excess_duplicates(a)._line_lengths()
         count, kind = a.nnz, a.indices.dtype
         _check_sort_size(lines, length, count)
         if a.dtype.char not in construct.VALUES:
@@ -423,7 +423,7 @@ def transposed(a: Any) -> tuple:
         if not count:
             new_indptr.fill(0)
         else:
-            handle = _handle(a)
+            handle = _library_handle(a)
             args = (
                 lines, length, count, a.data, indptr, indices, data, new_indptr, new_indices,
                 CUDA_TYPES[a.dtype.char], 1, 0, 1,
@@ -439,13 +439,13 @@ def _transpose_by_index(a):
     return take_unchecked(a.data, order.astype(np.int32)), indices, indptr
 
 
-def compressed(a: Any) -> tuple:
+def coo_as_csr_parts(a: Any) -> tuple:
     """Returns (data, indices, indptr) of a coo array as csr, sorted and without duplicates.
     Waits."""
     with arguments.on_device_of(a.data):
         rows, columns = a.shape
         if a.nnz:
-            return _canonical(a.data, a.row, a.col, None, rows, columns)
+            return _canonical_rows(a.data, a.row, a.col, None, rows, columns)
         indptr = arguments.empty((rows + 1,), a.row.dtype, a.data)
         indptr.fill(0)
         return a.data, a.col, indptr
@@ -456,7 +456,7 @@ def _have_equal(a, b):
     return np.any(a == b)
 
 
-def _canonical(data, numbers, indices, indptr, lines, length):
+def _canonical_rows(data, numbers, indices, indptr, lines, length):
     """Returns (data, indices, indptr) of the elements in rows or columns (lines) with these
     numbers, sorted by line and index, with summed duplicates. If the elements are already in the order of their
     lines, ``indptr`` contains the start of each line; otherwise, pass None."""
@@ -470,7 +470,7 @@ def _canonical(data, numbers, indices, indptr, lines, length):
         return data, indices, indptr
     counts = arguments.empty((lines + 1,), indptr.dtype, data)
     kernels.count_unique.forall(lines)(indices, indptr, counts)
-    new_indptr = construct.ends_of(counts)
+    new_indptr = construct.indptr_of_counts(counts)
     left = new_indptr[-1:].item()
     new_indices = arguments.empty((left,), indices.dtype, data)
     new_data = arguments.empty((left,), data.dtype, data)
@@ -487,7 +487,7 @@ def _sorted_keys(numbers, indices, lines, length):
     kind = np.min_scalar_type(-max(lines * length, 1))
     keys, made = (arguments.empty(numbers.shape, kind, numbers) for _ in range(2))
     order = arguments.empty(numbers.shape, np.int64, numbers)
-    kernels.make_keys.forall(keys.size)(numbers, indices, length, keys)
+    kernels.combine_indices.forall(keys.size)(numbers, indices, length, keys)
     radix.sort_rows(orders.order_of(kind), keys, made, order, 1, keys.size, 0)
     return made, order
 
@@ -496,29 +496,29 @@ def take_unchecked(values: Any, order: Any) -> Any:
     """Returns values[order] without a check; the caller guarantees valid indices."""
     made = arguments.empty(order.shape, values.dtype, values)
     if order.size:
-        kernels.take.forall(order.size)(values, order, made)
+        kernels.take_values.forall(order.size)(values, order, made)
     return made
 
 
-def gathered(rows: Any, lines: Any) -> Any:
+def rows_by_number(rows: Any, lines: Any) -> Any:
     """Returns a csr array of the rows of `rows` with the numbers `lines`. Waits for the number of elements in
     these rows."""
     count, kind = lines.size, rows.indices.dtype
     starts, ends = (take_unchecked(one, lines) for one in (rows.indptr[:-1], rows.indptr[1:]))
     indptr = arguments.empty((count + 1,), np.int64, rows.data)
     np.subtract(ends, starts, out=indptr[1:])  # type: ignore[call-overload]
-    indptr = construct.ends_of(indptr)
+    indptr = construct.indptr_of_counts(indptr)
     stored = indptr[-1:].item()
     kind = kind if stored < 2**31 else np.dtype(np.int64)
     data, indices = (arguments.empty((stored,), t, rows.data) for t in (rows.dtype, kind))
     if stored:
         args = *rows._parts(), lines, indptr, indices, data
-        kernels.gather_lines.forall(stored)(*args)
+        kernels.gather_rows.forall(stored)(*args)
     parts = data, indices, indptr.astype(kind)
     return rows._from_parts(parts, (count, rows.shape[1]), rows._is_sorted)
 
 
-def canonical(parts: tuple, lines: int, length: int) -> tuple:
+def canonical_parts(parts: tuple, lines: int, length: int) -> tuple:
     """Returns (data, indices, indptr) with sorted indices and summed duplicates in each row or
     column. Waits."""
     data, indices, indptr = parts
@@ -527,13 +527,13 @@ def canonical(parts: tuple, lines: int, length: int) -> tuple:
     with arguments.on_device_of(data):
         numbers = arguments.empty((data.size,), indices.dtype, data)
         kernels.rows_of.forall(data.size)(indptr, numbers)
-        return _canonical(data, numbers, indices, indptr.copy(), lines, length)
+        return _canonical_rows(data, numbers, indices, indptr.copy(), lines, length)
 
 
 # -------------------------------------------------------------------------------- triangular systems
 
 
-def _set(handle, matrix, attribute, value):
+def _set_attribute(handle, matrix, attribute, value):
     word = ctypes.c_int(value)
     handle.plain("SpMatSetAttribute", matrix, attribute, ctypes.addressof(word), 4)
 
@@ -567,12 +567,14 @@ def solve_triangular(a: Any, b: Any, lower: bool, unit: bool) -> Any:
 
 
 def _solve_triangular(a, right, made, lower, unit):
-    handle, char = _handle(a), a.dtype.char
+    handle, char = _library_handle(a), a.dtype.char
     is_turned = a.format == "csc"
-    matrix = _matrix(handle, a._as_rows())
-    _set(handle, matrix, 0, int(lower == is_turned))
-    _set(handle, matrix, 1, int(unit))
-    name, describe = ("SpSV", _vector) if right.ndim == 1 else ("SpSM", _dense_descriptor)
+    matrix = _matrix_descriptor(handle, a._as_rows())
+    _set_attribute(handle, matrix, 0, int(lower == is_turned))
+    _set_attribute(handle, matrix, 1, int(unit))
+    name, describe = (
+        ("SpSV", _vector_descriptor_of) if right.ndim == 1 else ("SpSM", _dense_descriptor)
+    )
     b, x = describe(handle, right), describe(handle, made)
     steps = handle.make(f"{name}_createDescr", f"{name}_destroyDescr")
     operations = (int(is_turned),) if right.ndim == 1 else (int(is_turned), 0)

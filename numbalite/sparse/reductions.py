@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def _axis(a, axis):
+def _reduced_axis(a, axis):
     """Returns the reduced axis: 0, 1 or None for all. Raises ValueError for an invalid axis."""
     if axis is None:
         return None
@@ -50,9 +50,9 @@ def _convert_result(made, out, name):
 # ------------------------------------------------------------------------------------- sums and means
 
 
-def total(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
+def sum_axis(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """Implements a.sum(axis, dtype, out)."""
-    a, axis = a._listed(), _axis(a, axis)
+    a, axis = a._listed(), _reduced_axis(a, axis)
     dtype = np.asarray(np.sum(np.empty(0, a.dtype), dtype=dtype)).dtype
     with arguments.on_device_of(a.data):
         if axis is None:
@@ -81,14 +81,14 @@ def _sums_of_lines(a, axis):
 
 def mean(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """Implements a.mean(axis, dtype, out). Raises ZeroDivisionError for an empty sum."""
-    over = _axis(a, axis)
+    over = _reduced_axis(a, axis)
     whole = a.dtype.kind in "biu"
     dtype = np.dtype(dtype if dtype is not None else np.float64 if whole else a.dtype)
     inner = np.dtype(np.float64) if whole else dtype
     count = math.prod(a.shape) if over is None else a.shape[over]
     if not count:
         raise ZeroDivisionError("mean: there are no elements")
-    made = np.true_divide(total(a, axis, inner, None), count)
+    made = np.true_divide(sum_axis(a, axis, inner, None), count)
     return _convert_result(made.astype(dtype, copy=False), out, "mean")
 
 
@@ -100,10 +100,10 @@ def _refuse_out(out, name):
         raise ValueError(f"{name}: sparse arrays do not support out here")
 
 
-def extreme(a: Any, ufunc: Any, axis: Any, out: Any, explicit: bool) -> Any:
+def reduce_extreme(a: Any, ufunc: Any, axis: Any, out: Any, explicit: bool) -> Any:
     """Implements a.max(axis), a.min(axis), a.nanmax(axis) and a.nanmin(axis), by `ufunc`."""
     name = {"maximum": "max", "minimum": "min", "fmax": "nanmax", "fmin": "nanmin"}[ufunc.__name__]
-    a, axis = a._listed(), _axis(a, axis)
+    a, axis = a._listed(), _reduced_axis(a, axis)
     _refuse_out(out, name)
     count = math.prod(a.shape) if axis is None else a.shape[axis]
     if not count:
@@ -144,7 +144,7 @@ def _extremes_of_rows(a, ufunc, axis, explicit):
 
 def find_extreme(a: Any, name: str, axis: Any, out: Any, explicit: bool) -> Any:
     """Implements a.argmax(axis) and a.argmin(axis)."""
-    a, axis = a._listed(), _axis(a, axis)
+    a, axis = a._listed(), _reduced_axis(a, axis)
     _refuse_out(out, name)
     if not (math.prod(a.shape) if axis is None else a.shape[axis]):
         raise ValueError(f"{name}: there are no elements")

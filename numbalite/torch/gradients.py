@@ -17,39 +17,39 @@ from numbalite.operators import Elementwise
 from .dtypes import to_numpy
 
 
-class Rule:
+class GradientRule:
     """Registers the derivative of an operator, by its operation's `gradients`. Without `gradients`, the
     operator works, but backward raises an error."""
 
     def __init__(self, operator: Any):
         self.operator, self.operation = operator, operator.operation
 
-    def register(self, library: Any) -> None:
+    def register_rule(self, library: Any) -> None:
         torch.library.register_autograd(
-            self.operator.name, self.backward, setup_context=self.save, lib=library
+            self.operator.name, self.backward, setup_context=self.save_inputs, lib=library
         )
 
-    def save(self, ctx: Any, inputs: tuple, output: Any) -> None:
+    def save_inputs(self, ctx: Any, inputs: tuple, output: Any) -> None:
         ctx.save_for_backward(*[x for x in inputs if isinstance(x, torch.Tensor)])
         ctx.numbers = tuple(None if isinstance(x, torch.Tensor) else x for x in inputs)
 
-    def saved(self, ctx: Any) -> list:
+    def saved_inputs(self, ctx: Any) -> list:
         """Returns the list of inputs of the forward call, including numbers."""
         tensors = iter(ctx.saved_tensors)
         return [next(tensors) if x is None else x for x in ctx.numbers]
 
     def backward(self, ctx: Any, *cotangents: Any) -> Any:
-        inputs = self.saved(ctx)
+        inputs = self.saved_inputs(ctx)
         dtypes = dtypes_of(self.operation.name, inputs)
         cotangents = tuple(map(conjugate, cotangents))
-        found = as_tuple(gradient(self.operator, dtypes)(*inputs, *cotangents))
+        found = as_tuple(gradient_operator(self.operator, dtypes)(*inputs, *cotangents))
         result: list = [None] * len(inputs)
         for i, one in zip(self.operation.differentiated(dtypes), found, strict=True):
             result[i] = sum_to_shape(conjugate(one), inputs[i])
         return tuple(result)
 
 
-class SecondOrder(Rule):
+class SecondOrder(GradientRule):
     """The rule for the gradient of a ufunc: the gradient of sum_o g_o * df_o/dx_i for each i."""
 
     def __init__(self, operator: Any, first: Any, dtypes: tuple):
@@ -59,7 +59,7 @@ class SecondOrder(Rule):
     def backward(self, ctx: Any, *cotangents: Any) -> Any:
         first, dtypes = self.first, self.dtypes
         nin = first.operation.nin
-        inputs = self.saved(ctx)
+        inputs = self.saved_inputs(ctx)
         x, g = inputs[:nin], inputs[nin:]
         by = first.operation.differentiated(dtypes)
         by_x: dict[int, Any] = dict.fromkeys(by, 0)
@@ -68,7 +68,7 @@ class SecondOrder(Rule):
             partial = derivative(first, i)
             for o, value in enumerate(as_tuple(partial(*x))):
                 by_g[o] = by_g[o] + c * value
-            found = as_tuple(gradient(partial, dtypes)(*x, *(c * one for one in g)))
+            found = as_tuple(gradient_operator(partial, dtypes)(*x, *(c * one for one in g)))
             for j, one in zip(by, found, strict=True):
                 by_x[j] = by_x[j] + one
         result: list = [None] * nin + [sum_to_shape(a, b) for a, b in zip(by_g, g, strict=True)]
@@ -77,7 +77,7 @@ class SecondOrder(Rule):
         return tuple(result)
 
 
-def gradient(operator: Any, dtypes: tuple) -> Any:
+def gradient_operator(operator: Any, dtypes: tuple) -> Any:
     """Returns the operator of the gradients, for inputs of these dtypes."""
     return _gradient(operator, dtypes, operator.operation.gradients(dtypes))
 
@@ -85,10 +85,10 @@ def gradient(operator: Any, dtypes: tuple) -> Any:
 @functools.lru_cache(None)
 def _gradient(operator, dtypes, described):
     suffix = "_".join(["vjp", *(str(dtype) for dtype in dtypes if dtype)])
-    rule: Any = Rule
+    rule: Any = GradientRule
     if isinstance(operator.operation, Elementwise) and not described.not_differentiable:
         rule = functools.partial(SecondOrder, first=operator, dtypes=dtypes)
-    return operator.related(suffix, described, rule)
+    return operator.register_related(suffix, described, rule)
 
 
 def derivative(operator: Any, by: int) -> Any:
@@ -98,7 +98,7 @@ def derivative(operator: Any, by: int) -> Any:
 
 @functools.lru_cache(None)
 def _derivative(operator, by, described):
-    return operator.related(f"d{by}", described)
+    return operator.register_related(f"d{by}", described)
 
 
 def dtypes_of(name: str, inputs: list) -> tuple:

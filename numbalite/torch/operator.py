@@ -86,7 +86,11 @@ class Operator(_core.Forwarder):
     """
 
     def __init__(
-        self, name: str, described: Operation, function: Any = None, rule: Any = gradients.Rule
+        self,
+        name: str,
+        described: Operation,
+        function: Any = None,
+        rule: Any = gradients.GradientRule,
     ):
         self.name, self.operation, self.function = name, described, function
         self.__name__ = name.partition("::")[2]
@@ -94,17 +98,19 @@ class Operator(_core.Forwarder):
         namespace, _, plain = name.partition("::")
         library = _library(name, namespace)
         library.define(schema(plain, described), tags=(torch.Tag.pt2_compliant_tag,))
-        kernel = _Kernel(described)
+        kernel = _OperatorKernel(described)
         for key in ("CPU", "CUDA"):
-            library.impl(plain, kernel.of_device(), key)
-        torch.library.register_fake(name, _fake(described), lib=library)
+            library.impl(plain, kernel.device_kernel(), key)
+        torch.library.register_fake(name, _fake_function(described), lib=library)
         self.overload = getattr(getattr(torch.ops, namespace), plain).default
         self._forward_to(self.overload._op)
         vmap.register(self, library)
         if not described.written:  # torch has no gradients of operators that change their arguments
-            rule(self).register(_Autograd(library, kernel))
+            rule(self).register_rule(_Autograd(library, kernel))
 
-    def related(self, suffix: str, described: Operation, rule: Any = gradients.Rule) -> Operator:
+    def register_related(
+        self, suffix: str, described: Operation, rule: Any = gradients.GradientRule
+    ) -> Operator:
         """Registers another operator, whose name begins with the name of this operator."""
         return Operator(_unused_name(f"{self.name}_{suffix}"), described, rule=rule)
 
@@ -122,17 +128,17 @@ class _Autograd:
     """A torch library for torch.library.register_autograd. Replaces autograd's kernel by one that computes tensors
     without gradients directly, so that such calls enter the dispatcher only once."""
 
-    def __init__(self, library: Any, kernel: _Kernel):
+    def __init__(self, library: Any, kernel: _OperatorKernel):
         self.library, self.kernel = library, kernel
 
     def impl(self, name: str, function: Any, key: str, *, with_keyset: bool = False) -> None:
         if key == "Autograd" and with_keyset:
-            function = self.kernel.of_autograd(_without_duals(name, function))
+            function = self.kernel.autograd_kernel(_without_duals(name, function))
         self.library.impl(name, function, key, with_keyset=with_keyset)
 
 
 def _without_duals(name, function):
-    def kernel(keyset, *args):
+    def kernel_without_duals(keyset, *args):
         if getattr(forward_ad, "_current_level", -1) >= 0:
             for x in args:
                 if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:
@@ -142,7 +148,7 @@ def _without_duals(name, function):
                     )
         return function(keyset, *args)
 
-    return kernel
+    return kernel_without_duals
 
 
 @functools.cache
@@ -200,7 +206,7 @@ def _schema_of_results(described):
     return f"({', '.join(['Tensor'] * described.nout)})"
 
 
-class _Results:
+class _ResultTensors:
     """Allocates the result tensors of an operation's calls."""
 
     def __init__(self, described: Operation):
@@ -208,7 +214,7 @@ class _Results:
         self.create = torch.zeros if described.starts_at_zero else torch.empty
         self.tensors = [i for i in range(described.nin) if described.scalar(i) is None]
 
-    def described_for(self, args: tuple) -> list:
+    def empty_arguments(self, args: tuple) -> list:
         """Returns the arguments of torch.empty for each result."""
         described = self.described
         given = iter(to_numpy(described.name, [args[i] for i in self.tensors]))
@@ -224,55 +230,57 @@ class _Results:
             for shape, dtype in zip(described.shapes(args), described.dtypes(dtypes), strict=True)
         ]
 
-    def created(self, described: list) -> list:
+    def create_results(self, described: list) -> list:
         create = self.create
         return [create(shape, dtype=dtype, device=device) for shape, dtype, device in described]
 
-    def returned(self, results: list) -> Any:
+    def as_returned(self, results: list) -> Any:
         """Returns the results as the operator does: one tensor, a tuple of tensors, or None."""
         if len(results) == 1:
             return results[0]
         return tuple(results) if results else None
 
 
-def _fake(described):
-    of = _Results(described)
+def _fake_function(described):
+    of = _ResultTensors(described)
 
-    def fake(*args):
-        return of.returned(of.created(of.described_for(args)))
+    def fake_results(*args):
+        return of.as_returned(of.create_results(of.empty_arguments(args)))
 
-    return fake
+    return fake_results
 
 
-class _Kernel:
+class _OperatorKernel:
     """The kernel of an operator for tensors of the CPU and of CUDA devices. Calls with plain tensors run as C code
     (_core.TensorKernel), which caches plans by dtype and device, and by shape for operations that are not
     elementwise."""
 
     def __init__(self, described: Operation):
-        self.described, self.of = described, _Results(described)
+        self.described, self.of = described, _ResultTensors(described)
         self.elementwise = isinstance(described, Elementwise)
         self.contiguous = sum(1 << i for i in described.contiguous)
 
-    def of_device(self) -> Any:
+    def device_kernel(self) -> Any:
         """Returns the kernel for the dispatch keys of devices."""
-        return _core.TensorKernel(self.general, self.plan, self.elementwise, self.contiguous)
+        return _core.TensorKernel(
+            self.call_general, self.plan_call, self.elementwise, self.contiguous
+        )
 
-    def of_autograd(self, general: Callable[..., Any]) -> Any:
+    def autograd_kernel(self, general: Callable[..., Any]) -> Any:
         """Returns the kernel for autograd's dispatch keys, whose first argument is a DispatchKeySet. The kernel
         computes calls without gradients that go directly to a device's kernel; `general` computes other calls."""
         return _core.TensorKernel(
             general,
-            self.plan,
+            self.plan_call,
             self.elementwise,
             self.contiguous,
             _keys_after_autograd(),
             vars(forward_ad),
         )
 
-    def plan(self, *args: Any) -> tuple:
+    def plan_call(self, *args: Any) -> tuple:
         """Returns (function, allocate, names, results), as TensorKernel calls them."""
-        wanted = self.of.described_for(args)
+        wanted = self.of.empty_arguments(args)
         allocate, names = _allocator(wanted, self.described.starts_at_zero)
         results = tuple(
             (*((None, None) if self.elementwise else (shape, _strides(shape))), dtype, device)
@@ -297,14 +305,14 @@ class _Kernel:
         nin = self.described.nin
         self.described.run_on_host(arrays[:nin], arrays[nin:])
 
-    def general(self, *args: Any) -> Any:
+    def call_general(self, *args: Any) -> Any:
         """Computes calls that TensorKernel does not, for example those with subclasses of Tensor."""
         inputs = [x.detach() if isinstance(x, torch.Tensor) else x for x in args]
         for i in self.described.contiguous:
             inputs[i] = inputs[i].contiguous()
-        results = self.of.created(self.of.described_for(args))
+        results = self.of.create_results(self.of.empty_arguments(args))
         self.function(inputs, results)(*inputs, *results)
-        return self.of.returned(results)
+        return self.of.as_returned(results)
 
 
 def _allocator(wanted, zeros):

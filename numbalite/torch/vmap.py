@@ -10,15 +10,15 @@ import torch
 def register(operator: Any, library: Any) -> None:
     described = operator.operation
     if described.cores is not None:
-        rule = _of_loops(operator)
+        rule = _rule_by_loops(operator)
     elif not described.written:
-        rule = _of_items(operator)
+        rule = _rule_by_items(operator)
     else:
         return
     torch.library.register_vmap(operator.name, rule, lib=library)
 
 
-def _of_loops(operator):
+def _rule_by_loops(operator):
     described = operator.operation
 
     def rule(info, in_dims, *args):
@@ -38,12 +38,12 @@ def _of_loops(operator):
                 )
             moved.append(x)
         results = operator(*moved)
-        return results, _dims(results, described.nout)
+        return results, _result_dims(results, described.nout)
 
     return rule
 
 
-def _of_items(operator):
+def _rule_by_items(operator):
     def rule(info, in_dims, *args):
         items = [
             operator(
@@ -57,10 +57,10 @@ def _of_items(operator):
         if operator.operation.nout == 1:
             return torch.stack(items), 0
         results = tuple(map(torch.stack, zip(*items, strict=True)))
-        return results, _dims(results, len(results))
+        return results, _result_dims(results, len(results))
 
     return rule
 
 
-def _dims(results, nout):
+def _result_dims(results, nout):
     return 0 if nout == 1 else (0,) * nout if results is not None else None

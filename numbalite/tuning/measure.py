@@ -69,7 +69,7 @@ class Arguments:
             self._pairs.append((name, arg, made))
         return self._copies[key]
 
-    def restore(self) -> None:
+    def restore_copies(self) -> None:
         """Copies the original data to the copies of the arguments."""
         for _, original, copied in self._pairs:
             copied.copy_to_device(original)
@@ -108,7 +108,7 @@ def _copy_with_strides(array):
 
 
 def _difference_text(got: DeviceNDArray, want: DeviceNDArray, rtol=0.0, terms=1) -> str | None:
-    """Returns a description of the difference between two arrays; None if they are equal within the
+    """Returns a description of the difference between two arrays, or None if they are equal within the
     tolerance. ``rtol=None`` selects the tolerance for sums of ``terms`` terms."""
     if got.dtype.kind not in "biufc" or got.size == 0:
         a, b = got.copy_to_host(), want.copy_to_host()
@@ -157,34 +157,36 @@ class Timer:
         self._flushed = device_array(size // 4, np.float32)
         self.best = float("inf")
 
-    def first(self, variant: Variant) -> float:
+    def measure_first(self, variant: Variant) -> float:
         """Launches a variant, compares its results, and measures it. Returns the median in milliseconds."""
-        self._arguments.restore()
+        self._arguments.restore_copies()
         self._launch(variant)
         synchronize()
         self._arguments.compare(variant)
-        first = self._time(variant, 1)
+        first = self._last_launch_time(variant, 1)
         if first < _HOPELESS * self.best:
             low, high = _LAUNCHES
-            self._time(variant, min(high, max(low, int(_ENOUGH * 1e3 / max(first, 1e-6)))))
+            self._last_launch_time(
+                variant, min(high, max(low, int(_ENOUGH * 1e3 / max(first, 1e-6))))
+            )
         time = variant.trial().time
         assert time is not None
         self.best = min(self.best, time)
         return time
 
-    def again(self, variant: Variant) -> None:
+    def measure_again(self, variant: Variant) -> None:
         """Measures a variant a few times more."""
-        self._time(variant, _LAUNCHES[0])
+        self._last_launch_time(variant, _LAUNCHES[0])
 
     def _launch(self, variant):
         grid, block, *_ = variant.configuration
         variant.kernel[grid, block, 0, variant.shared](*self._arguments.passed)
 
-    def _time(self, variant, count):
+    def _last_launch_time(self, variant, count):
         """Returns the time of the last launch."""
         events = []
         for _ in range(count):
-            self._arguments.restore()
+            self._arguments.restore_copies()
             self._flushed.fill(0)
             begin, end = event(), event()
             begin.record()

@@ -22,7 +22,7 @@ _NOISE = 1e-2  # fraction of the variance of the logarithms that the coordinates
 _START = 4  # variants that are measured before the first model
 
 
-def features(rows: Sequence[Sequence[Any]]) -> np.ndarray:
+def feature_coordinates(rows: Sequence[Sequence[Any]]) -> np.ndarray:
     """Returns the coordinates of variants, from 0 to 1 on each axis. Positive numbers are on a logarithmic
     scale. Other values, such as names, are replaced by their positions in sorted order."""
     columns = [_feature_column(list(column)) for column in zip(*rows, strict=True)]

@@ -53,7 +53,7 @@ class Tuning:
         self, kernel: str, device: str, sizes: str, trials: Iterable[Trial], origin: str
     ) -> None:
         self.kernel, self.device, self.sizes, self.origin = kernel, device, sizes, origin
-        self.trials = tuple(sorted(trials, key=_order))
+        self.trials = tuple(sorted(trials, key=_trial_sort_key))
 
     @property
     def best(self) -> Trial:
@@ -112,7 +112,7 @@ class Tuning:
     def __repr__(self) -> str:
         names = list(self.best.constants)
         head = [*names, "ms", "quartiles", "registers", "local", "occupancy", ""]
-        rows = [head, *([*map(str, t.constants.values()), *_cells(t)] for t in self.trials)]
+        rows = [head, *([*map(str, t.constants.values()), *_trial_cells(t)] for t in self.trials)]
         widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
         lines = [f"{self.kernel} on {self.device}, {self.sizes} ({self.origin})"]
         for row in rows:
@@ -121,7 +121,7 @@ class Tuning:
         return "\n".join(lines)
 
 
-def _cells(trial):
+def _trial_cells(trial):
     spread = "" if trial.low is None else f"{trial.low:.4g}..{trial.high:.4g}"
     status = trial.status if not trial.why else f"{trial.status}: {trial.why}"
     return [
@@ -133,7 +133,7 @@ def _cells(trial):
     ]
 
 
-def _order(trial):
+def _trial_sort_key(trial):
     """Returns a sort key: measured variants by their times, then unmeasured, skipped, pruned, failed variants."""
     order = (MEASURED, UNMEASURED, SKIPPED, PRUNED, FAILED)
     return order.index(trial.status), trial.time or 0.0

@@ -195,9 +195,9 @@ class Tuned:
         found = [row for row in self._space if row == constants]
         if not found:
             raise ValueError(f"{self.__name__} has no variant {constants}")
-        return self._dispatcher(found[0])
+        return self._dispatcher_of_constants(found[0])
 
-    def _dispatcher(self, constants):
+    def _dispatcher_of_constants(self, constants):
         key = tuple(constants.values())
         if key not in self._dispatchers:
             self._dispatchers[key] = self._make(constants)
@@ -226,12 +226,12 @@ class Tuned:
             )
         return (*args, *(values[name] for name in names))
 
-    def _sizes(self, args):
+    def _size_classes(self, args):
         chosen = args if self._key is None else [args[i] for i in self._key]
         only_arrays = self._key is None
         return tuple(_size_class(arg, only_arrays) for arg in chosen)
 
-    def _choose(self, launcher, args, key):
+    def _choose_variant(self, launcher, args, key):
         """Returns the Dispatcher and the constants for a call of a new class."""
         with self._lock:
             if key in self._chosen:
@@ -244,7 +244,7 @@ class Tuned:
             table = self._table(launcher, args)
             self._tables.append(table)
             constants = table.best.constants
-            self._chosen[key] = found = self._dispatcher(constants), constants
+            self._chosen[key] = found = self._dispatcher_of_constants(constants), constants
             return found
 
     def _table(self, launcher, args):
@@ -258,7 +258,7 @@ class Tuned:
             rows += [Trial(row, UNMEASURED) for row in others]
             return Tuning(*about, rows, "simulator")
         stored = self._disk_cache_key(launcher, args, device, sizes)
-        table = cache.load_as(Tuning.from_bytes, stored, cache.TUNING)
+        table = cache.load_entry(Tuning.from_bytes, stored, cache.TUNING)
         if table is not None and any(table.best.constants == row for row in self._space):
             return table
         table = Tuning(*about, self._measure_variants(launcher, args), "measured")
@@ -268,15 +268,15 @@ class Tuned:
 
     def _describe_sizes(self, args):
         names = self._names if self._key is None else [self._names[i] for i in self._key]
-        pairs = zip(names, self._sizes(args))
+        pairs = zip(names, self._size_classes(args))
         words = [f"{name}: {_size_text(size)}" for name, size in pairs if size is not None]
         return ", ".join(words) or "any size"
 
     def _disk_cache_key(self, launcher, args, device, sizes):
         """Returns the key in the disk cache: the device, the kernel's text, the types, the sizes and the variants."""
-        if cache.directory() is None:
+        if cache.usable_directory() is None:
             return None
-        overload = self._dispatcher(self._space[0]).overload_for(args)
+        overload = self._dispatcher_of_constants(self._space[0]).overload_for(args)
         source = overload.images.source
         # The key does not depend on the kernel's position in the user's file.
         text = _LINE.sub("", source.text)
@@ -291,16 +291,18 @@ class Tuned:
     def _measure_variants(self, launcher, args):
         """Returns a list with a Trial for each variant."""
         synchronize()  # earlier work may still write to the arguments
-        made = [variants.Variant(constants, self._dispatcher) for constants in self._space]
+        made = [
+            variants.Variant(constants, self._dispatcher_of_constants) for constants in self._space
+        ]
         for variant in made:
             variant.configuration = launcher.configuration(args, variant.constants)
         variants.compile_all(made, args)
         for variant in made:
-            if variant.is_left:
+            if variant.is_unmeasured:
                 variant.read_resources()
         if self._prunes:
-            variants.prune(made)
-        left = [variant for variant in made if variant.is_left]
+            variants.drop_slow_variants(made)
+        left = [variant for variant in made if variant.is_unmeasured]
         if left:
             self._search_variants(left, args)
         if not any(variant.status == MEASURED for variant in made):
@@ -315,19 +317,19 @@ class Tuned:
         def measured(index):
             variant = left[index]
             try:
-                time = timer.first(variant)
+                time = timer.measure_first(variant)
             except (ValueError, CudaAPIError) as problem:
                 variant.drop(FAILED, problem)
                 return None
             variant.status, variant.why = MEASURED, ""
             return time
 
-        budget = self._trials or _budget(len(self._space))
+        budget = self._trials or _measurement_budget(len(self._space))
         if budget >= len(left):
             for index in random.sample(range(len(left)), len(left)):
                 measured(index)
         else:
-            points = search.features([variant.features() for variant in left])
+            points = search.feature_coordinates([variant.features() for variant in left])
             start = max(range(len(left)), key=lambda i: left[i].warps)
             search.search(points, start, budget, measured)
         finalists = sorted(
@@ -337,7 +339,7 @@ class Tuned:
                      if v.trial().time <= _CLOSE * finalists[0].trial().time]  # fmt: skip
         for _ in range(_FINAL_ROUNDS if len(finalists) > 1 else 0):
             for variant in random.sample(finalists, len(finalists)):
-                timer.again(variant)
+                timer.measure_again(variant)
 
 
 class TunedLauncher:
@@ -366,9 +368,9 @@ class TunedLauncher:
         tuned = self._tuned
         if kwargs or len(args) != len(tuned._names):
             args = tuned._positional_arguments(args, kwargs)
-        key = _core.current_device(), _core.typecodes(args), tuned._sizes(args), self._code
+        key = _core.current_device(), _core.typecodes(args), tuned._size_classes(args), self._code
         found = tuned._chosen.get(key)
-        kernel, constants = found if found is not None else tuned._choose(self, args, key)
+        kernel, constants = found if found is not None else tuned._choose_variant(self, args, key)
         kernel[self.configuration(args, constants)](*args)
 
     def configuration(self, args: tuple, constants: dict) -> tuple:
@@ -414,7 +416,7 @@ def _name_of_device():
     return f"{name} ({major}.{minor}, {device.MULTIPROCESSOR_COUNT} multiprocessors)"
 
 
-def _budget(size):
+def _measurement_budget(size):
     return size if size <= _EXHAUSTIVE else max(_FEWEST, size // 10)
 
 
@@ -435,13 +437,13 @@ def _variant_maker(kernel, space):
             f"parameters {', '.join(space[0])}"
         )
 
-    def make(constants):
+    def make_variant(constants):
         made = kernel(**constants)
         if not isinstance(made, Dispatcher):
             raise TypeError(f"cuda.autotune: {kernel.__name__} returns a kernel, not {made!r}")
         return made
 
-    return make
+    return make_variant
 
 
 def _size_class(value, only_arrays):

@@ -42,14 +42,14 @@ def from_kernel(kernel: Dispatcher) -> Callable[[dict], Dispatcher]:
     """Returns a function from constants to variants of a kernel with a body."""
     source = kernel._source
 
-    def make(constants: dict) -> Dispatcher:
+    def make_dispatcher(constants: dict) -> Dispatcher:
         chosen = {name: v for name, v in constants.items() if name in OPTIONS}
         names = {name: v for name, v in constants.items() if name not in OPTIONS}
         changed = options.changed_options(source.options, chosen)
         made = BodySource(source.definition.with_names(names), changed)
         return type(kernel)(made, kernel._given, kernel._py_func)
 
-    return make
+    return make_dispatcher
 
 
 class Variant:
@@ -72,7 +72,7 @@ class Variant:
         self._overload: Kernel | None = None
 
     @property
-    def is_left(self) -> bool:
+    def is_unmeasured(self) -> bool:
         return self.status == SKIPPED
 
     def drop(self, status: str, why: Any) -> None:
@@ -156,16 +156,16 @@ def compile_all(variants: list[Variant], args: tuple) -> None:
         raise variants[0].problem.with_traceback(None)
 
 
-def prune(variants: list[Variant]) -> None:
+def drop_slow_variants(variants: list[Variant]) -> None:
     """Drops compiled variants that cannot be the fastest: equal code, spilled registers, few resident
     warps."""
     target = target_of(current_device())
     seen: dict = {}
-    for variant in filter(lambda v: v.is_left, variants):
+    for variant in filter(lambda v: v.is_unmeasured, variants):
         same = seen.setdefault(variant.code(target), variant)
         if same is not variant:
             variant.drop(PRUNED, f"the same code and launch as {same.trial()}")
-    left = [v for v in variants if v.is_left]
+    left = [v for v in variants if v.is_unmeasured]
     if not left:
         return
     least = min(v.local_bytes or 0 for v in left)

@@ -61,7 +61,7 @@ class Type:
     def __getitem__(self, index: Any) -> Array:
         if isinstance(self, (Array, Void, Tuple)):
             raise TypeError(f"there are no arrays of {self.name}")
-        return Array(self, *_dimensions(self, index))
+        return Array(self, *_dimensions_of_index(self, index))
 
     @overload
     def __call__(self, *args: Type) -> Signature: ...
@@ -95,7 +95,7 @@ class Void(Type):
         return "void"
 
     def __reduce__(self):
-        return _void, ()
+        return _void_type, ()
 
 
 @functools.total_ordering
@@ -249,8 +249,8 @@ class Record(Type):
         dtype = np.dtype(dtype)
         if dtype.names is None:
             raise TypeError(f"a record needs a structured dtype, not {dtype}")
-        key = repr((_fields(dtype), dtype.itemsize, dtype.alignment)).encode()
-        cxx = _KNOWN_RECORDS.get(_fields(dtype)) or f"record_{zlib.crc32(key):08x}"
+        key = repr((_field_layouts(dtype), dtype.itemsize, dtype.alignment)).encode()
+        cxx = _KNOWN_RECORDS.get(_field_layouts(dtype)) or f"record_{zlib.crc32(key):08x}"
         readable = f"record({', '.join(dtype.names)})"
         super().__init__(name or readable)
         object.__setattr__(self, "dtype", dtype)
@@ -258,7 +258,7 @@ class Record(Type):
         RECORD_NAMES.setdefault(cxx, readable)
 
     def _key(self):
-        return _fields(self.dtype), self.dtype.itemsize, self.dtype.alignment
+        return _field_layouts(self.dtype), self.dtype.itemsize, self.dtype.alignment
 
     @property
     def cxx(self):
@@ -275,7 +275,7 @@ class Record(Type):
     @property
     def is_predefined(self) -> bool:
         """True if numbalite.cuh already defines the struct."""
-        return _fields(self.dtype) in _KNOWN_RECORDS
+        return _field_layouts(self.dtype) in _KNOWN_RECORDS
 
     def _convert(self, value):
         return np.array(value, self.dtype)[()]
@@ -583,7 +583,7 @@ class Signature:
 # --- dimensions -----------------------------------------------------------------------------------
 
 
-def _dimensions(element, index):
+def _dimensions_of_index(element, index):
     """``[:, ::1]`` -> (2, "C"), ``[()]`` -> (0, "C")"""
     index = index if isinstance(index, tuple) else (index,)
     usage = f"write {element}[:], {element}[:, :], {element}[:, ::1] or {element}[::1, :]"
@@ -626,7 +626,7 @@ def _array_name(dtype, ndim, layout, readonly):
 _STATES = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
 
 
-def _fields(dtype):
+def _field_layouts(dtype):
     """Returns a tuple of (name, type, offset) of each field; the tuples of two dtypes are equal if the layouts
     are."""
     return tuple((name, dtype.fields[name][0].str if dtype.fields[name][0].names is None
@@ -635,7 +635,7 @@ def _fields(dtype):
                  for name in dtype.names)  # fmt: skip
 
 
-_KNOWN_RECORDS = {_fields(_STATES): "xoroshiro128p_state"}
+_KNOWN_RECORDS = {_field_layouts(_STATES): "xoroshiro128p_state"}
 
 
 def _member_declaration(dtype):
@@ -714,7 +714,7 @@ _BY_DTYPE = {(s.dtype.kind, s.dtype.itemsize): s for s in SCALARS}
 VECTORS = tuple(Vector(s, n) for s in SCALARS if s.name in _VECTORS_OF for n in (1, 2, 3, 4))
 
 
-def _void():
+def _void_type():
     return void
 
 

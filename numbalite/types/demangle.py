@@ -59,17 +59,17 @@ class _Reader:
     def peek(self, prefix):
         return self.text.startswith(prefix, self.at)
 
-    def take(self, prefix):
+    def take_prefix(self, prefix):
         if self.peek(prefix):
             self.at += len(prefix)
             return True
         return False
 
-    def expect(self, prefix):
-        if not self.take(prefix):
+    def expect_prefix(self, prefix):
+        if not self.take_prefix(prefix):
             raise ValueError(f"cannot read {self.text!r} at {self.at}: expected {prefix!r}")
 
-    def char(self):
+    def next_character(self):
         if self.at >= len(self.text):
             raise ValueError(f"{self.text!r} ends early")
         return self.text[self.at]
@@ -82,7 +82,7 @@ class _Reader:
             raise ValueError(f"cannot read {self.text!r} at {start}: expected a number")
         return int(self.text[start : self.at])
 
-    def remember(self, text):
+    def remember_substitution(self, text):
         self.seen.append(text)
         return text
 
@@ -107,36 +107,36 @@ class _Reader:
         return "(anonymous namespace)" if name.startswith("_GLOBAL__N_") else name
 
     def unqualified(self):
-        self.take("L")  # internal linkage
-        if self.take("Ut"):
+        self.take_prefix("L")  # internal linkage
+        if self.take_prefix("Ut"):
             number = "" if self.peek("_") else self.number()
-            self.expect("_")
+            self.expect_prefix("_")
             return f"(unnamed {number})".replace(" )", ")")
         name = self.source_name()
-        while self.take("B"):  # ABI tags
+        while self.take_prefix("B"):  # ABI tags
             self.source_name()
         return name
 
     def arguments(self):
         """Reads, after "I", template arguments up to "E", as texts."""
         found = []
-        while not self.take("E"):
+        while not self.take_prefix("E"):
             found.extend(self.argument())
         return found
 
     def argument(self):
-        if self.take("J"):
+        if self.take_prefix("J"):
             return self.arguments()
-        if self.take("L"):
+        if self.take_prefix("L"):
             return [self.literal()]
         if self.peek("X"):
             raise ValueError(f"{self.text!r} has an expression in it")
         return [self.type()]
 
     def literal(self):
-        if self.take("_Z"):  # the address of something
+        if self.take_prefix("_Z"):  # the address of something
             name = self.encoding()
-            self.expect("E")
+            self.expect_prefix("E")
             return "&" + name
         kind = self.type()
         end = self.text.find("E", self.at)
@@ -156,25 +156,25 @@ class _Reader:
     def nested(self):
         """Parses a nested name after "N": qualifiers, then names and template arguments up to
         "E"."""
-        while self.char() in "rVK":
+        while self.next_character() in "rVK":
             self.at += 1
         text = ""
-        while not self.take("E"):
-            if self.take("I"):
-                text = self.remember(self.instance(text))
-            elif self.take("St"):
+        while not self.take_prefix("E"):
+            if self.take_prefix("I"):
+                text = self.remember_substitution(self.instance(text))
+            elif self.take_prefix("St"):
                 text = "std"
-            elif self.take("S"):
+            elif self.take_prefix("S"):
                 text = self.standard_or_substitution()
             else:
                 name = self.unqualified()
-                text = self.remember(f"{text}::{name}" if text else name)
+                text = self.remember_substitution(f"{text}::{name}" if text else name)
         # Removes the last candidate: only the complete name of a type is a candidate, which type() or encoding() adds.
         self.seen.pop()
         return text
 
     def standard_or_substitution(self):
-        two = "S" + self.char()
+        two = "S" + self.next_character()
         if two in STD:
             self.at += 1
             return STD[two]
@@ -183,84 +183,86 @@ class _Reader:
     def encoding(self):
         """Reads a function or variable. Returns the name with template arguments; the rest of the text is not
         read."""
-        if self.take("N"):
+        if self.take_prefix("N"):
             return self.nested()
         name = self.unqualified()
-        if self.take("I"):
-            self.remember(name)
+        if self.take_prefix("I"):
+            self.remember_substitution(name)
             name = self.instance(name)
         return name
 
     def function(self):
         """Reads, after "F", the result and the parameters up to "E"."""
-        self.take("Y")
+        self.take_prefix("Y")
         result = self.type()
         parameters = []
-        while not self.take("E"):
+        while not self.take_prefix("E"):
             parameters.append(self.type())
         listed = "" if parameters == ["void"] else ", ".join(parameters)
         return f"{result} ({listed})"
 
     def named(self):
         """Reads a class or an enum. Returns the name with template arguments."""
-        if self.take("N"):
-            return self.remember(self.nested())
-        if self.take("St"):
-            name = self.remember("std::" + self.unqualified())
-        elif self.take("S"):
+        if self.take_prefix("N"):
+            return self.remember_substitution(self.nested())
+        if self.take_prefix("St"):
+            name = self.remember_substitution("std::" + self.unqualified())
+        elif self.take_prefix("S"):
             name = self.standard_or_substitution()
             if not self.peek("I"):
                 return name
         else:
-            name = self.remember(self.unqualified())
-        if self.take("I"):
-            name = self.remember(self.instance(name))
+            name = self.remember_substitution(self.unqualified())
+        if self.take_prefix("I"):
+            name = self.remember_substitution(self.instance(name))
         return name
 
     def type(self):
         """Reads a type. Returns the type's usual spelling ("const float*")."""
-        here = self.char()
+        here = self.next_character()
         for builtin in (self.text[self.at : self.at + 2], here):
             if builtin in BUILTINS:
                 self.at += len(builtin)
                 return BUILTINS[builtin]
-        if self.take("DF"):
+        if self.take_prefix("DF"):
             bits = self.number()
-            mark = self.char()
+            mark = self.next_character()
             self.at += 1
             return "std::bfloat16_t" if mark == "b" else f"_Float{bits}"
-        if self.take("Do"):  # noexcept function
+        if self.take_prefix("Do"):  # noexcept function
             return self.type()
-        if self.take("u"):
-            return self.remember(self.source_name())
+        if self.take_prefix("u"):
+            return self.remember_substitution(self.source_name())
         if here in "rVK":
             words = []
-            while self.char() in "rVK":
-                words.append({"r": "__restrict__", "V": "volatile", "K": "const"}[self.char()])
+            while self.next_character() in "rVK":
+                words.append(
+                    {"r": "__restrict__", "V": "volatile", "K": "const"}[self.next_character()]
+                )
                 self.at += 1
             words.reverse()
             inner = self.type()
             if inner[-1] in "*&" or _find_outside_templates(inner, " (") >= 0:
-                return self.remember(" ".join([inner, *words]))
-            return self.remember(" ".join([*words, inner]))
+                return self.remember_substitution(" ".join([inner, *words]))
+            return self.remember_substitution(" ".join([*words, inner]))
         for mark, symbol in (("P", "*"), ("R", "&"), ("O", "&&")):
-            if self.take(mark):
-                return self.remember(_point(self.type(), symbol))
-        if self.take("A"):
+            if self.take_prefix(mark):
+                return self.remember_substitution(_insert_declarator(self.type(), symbol))
+        if self.take_prefix("A"):
             extent = "" if self.peek("_") else self.number()
-            self.expect("_")
-            return self.remember(_array(self.type(), extent))
-        if self.take("F"):
-            return self.remember(self.function())
-        if self.take("M"):
+            self.expect_prefix("_")
+            return self.remember_substitution(_array(self.type(), extent))
+        if self.take_prefix("F"):
+            return self.remember_substitution(self.function())
+        if self.take_prefix("M"):
             owner = self.type()
-            return self.remember(_point(self.type(), f" {owner}::*"))
+            return self.remember_substitution(_insert_declarator(self.type(), f" {owner}::*"))
         if here in "NSLU" or here.isdigit():
             return self.named()
         raise ValueError(f"cannot read {self.text!r} at {self.at}")
 
 
-def _point(inner, symbol):
+def _insert_declarator(inner, symbol):
     """Returns `inner` with a * or & at the position that C++ syntax requires."""
     for mark in (" (*", " (&"):
         if mark in inner:

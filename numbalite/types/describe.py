@@ -173,7 +173,7 @@ def _pointee_type(ctype):
     return _NAMESPACES.sub("", ctype, count=1)
 
 
-def _dtype(code, element, itemsize):
+def _dtype_name(code, element, itemsize):
     """Returns NumPy's name of the number `code` of nl_dtype, or of a C++ class such as complex<float>."""
     named = _NAMED.get(_pointee_type(element), "")
     if code or not named:
@@ -181,8 +181,8 @@ def _dtype(code, element, itemsize):
     return named if itemsize == {"float16": 2, "complex64": 8, "complex128": 16}[named] else ""
 
 
-def _lanes(element, itemsize):
-    """Returns the Parameters of the components of a vector type, by the type's name; () for other types."""
+def _vector_components(element, itemsize):
+    """Returns the Parameters of the components of a vector type, by the type's name, or () for other types."""
     lane, count = _VECTORS.get(_ALIGNED_VECTOR.sub("", _pointee_type(element)), ("", 0))
     size = itemsize // count if count else 0
     if not count or DTYPE_SIZES.get(lane, 2) != size or size * count != itemsize:
@@ -194,7 +194,7 @@ def _lanes(element, itemsize):
     )
 
 
-def _parameter(fields, ctype):
+def _parameter_of_fields(fields, ctype):
     kind, size, align, code, itemsize, ndim, layout, const = fields
     kind = KINDS[kind]
     plain = _readable_type(ctype)
@@ -205,12 +205,14 @@ def _parameter(fields, ctype):
         element = _readable_type(_arguments(ctype, "array")[0]) if ctype else "?"
         order = "" if layout == 0 else f", layout::{LAYOUTS[layout]}"
         plain = f"array<{element}, {ndim}{order}>"
-    dtype = _dtype(code, element, itemsize)
+    dtype = _dtype_name(code, element, itemsize)
     if kind == "struct" and dtype:
         kind = "scalar"
     if kind == "pointer" and element.removesuffix("const").rstrip().endswith("*"):
         dtype = "uint64"  # addresses
-    parts = () if dtype or kind not in ("pointer", "struct") else _lanes(element, itemsize)
+    parts = (
+        () if dtype or kind not in ("pointer", "struct") else _vector_components(element, itemsize)
+    )
     if kind == "struct" and len(parts) == 1 and parts[0].ctype == plain:
         parts = ()  # a bfloat16
     return Parameter(
@@ -228,7 +230,7 @@ def _parameter(fields, ctype):
     )
 
 
-def _text(text):
+def _normalize_description(text):
     """Returns the normalized form of a description from any compiler."""
     return demangle(text) if text.startswith("_Z") else text
 
@@ -236,26 +238,26 @@ def _text(text):
 def parameters(text: str) -> list:
     """Returns the parameters of a kernel, as a list of Parameter, from its description."""
     try:
-        readable = _text(text)
+        readable = _normalize_description(text)
     except ValueError:
         # If demangle() does not support a parameter type, read the description without type names.
         if "9signatureI" not in text:
             raise
         return [
-            _parameter([int(n) for n in re.findall(r"\d+", fields)], "")
+            _parameter_of_fields([int(n) for n in re.findall(r"\d+", fields)], "")
             for fields in _FIELDS.findall(text)
         ]
     found = []
     for argument in _arguments(readable, "signature"):
         *fields, ctype = _arguments(argument, "parameter")
         # No type contains a comma outside of brackets, so the first eight items are the fields.
-        found.append(_parameter([int(n) for n in fields[:8]], ctype))
+        found.append(_parameter_of_fields([int(n) for n in fields[:8]], ctype))
     return found
 
 
 def variable(text: str) -> tuple:
     """Returns (dtype, shape) of a variable from its description: dtype is NumPy's name, or
     "V<bytes>" for a class without a NumPy name; shape is () for a single value."""
-    code, itemsize, ctype, *extents = _arguments(_text(text), "variable")
-    dtype = _dtype(int(code), _readable_type(ctype), int(itemsize)) or f"V{itemsize}"
+    code, itemsize, ctype, *extents = _arguments(_normalize_description(text), "variable")
+    dtype = _dtype_name(int(code), _readable_type(ctype), int(itemsize)) or f"V{itemsize}"
     return dtype, tuple(int(re.sub(r"[lL]+$", "", n)) for n in extents)

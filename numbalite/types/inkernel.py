@@ -1,6 +1,6 @@
 """Maps names of numba.cuda for use inside kernels to their equivalents in CUDA C++.
 
-Each name is an object of the class Word, which kernels with Python bodies use (numbalite/python). A call
+Each name is an object of the class KernelName, which kernels with Python bodies use (numbalite/python). A call
 outside of a kernel raises an error with the CUDA C++ equivalent.
 """
 
@@ -85,11 +85,11 @@ INSTEAD.update(
 )
 
 
-def message(name: str) -> str:
+def missing_name_message(name: str) -> str:
     """Returns the message for a name that numbalite.cuda does not have."""
     instead = INSTEAD.get(name.partition(".")[0])
     if instead is None:
-        return f"numbalite.cuda has no {name!r}{missingnames.hint(name)}"
+        return f"numbalite.cuda has no {name!r}{missingnames.missing_name_advice(name)}"
     return f"cuda.{name} is for the inside of kernels; in CUDA C++ it is {instead}"
 
 
@@ -126,7 +126,7 @@ PARTS = {
 _VALUES = frozenset(("laneid", "warpsize"))
 
 
-class Word:
+class KernelName:
     """A name for use inside kernels, such as ``cuda.grid``. In a Python body, the name is translated to CUDA
     C++; a call outside of kernels raises an error with the C++ equivalent."""
 
@@ -144,22 +144,22 @@ class Word:
     def __name__(self) -> str:
         return self.path.rpartition(".")[2]
 
-    def __getattr__(self, name: str) -> Word:
+    def __getattr__(self, name: str) -> KernelName:
         if name in PARTS.get(self.path, ()):
-            return Word(f"{self.path}.{name}")
+            return KernelName(f"{self.path}.{name}")
         raise AttributeError(f"cuda.{self.path} has no {name!r}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError(message(self.path))
+        raise TypeError(missing_name_message(self.path))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Word) and self.path == other.path
+        return isinstance(other, KernelName) and self.path == other.path
 
     def __hash__(self) -> int:
         return hash(self.path)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Word, (self.path,)
+        return KernelName, (self.path,)
 
     def __repr__(self) -> str:
         return f"<cuda.{self.path}, for the inside of kernels>"

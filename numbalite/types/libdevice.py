@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from numbalite import types
-from numbalite.types.inkernel import Word
+from numbalite.types.inkernel import KernelName
 
 _TYPES = {
     "d": types.float64,
@@ -94,10 +94,10 @@ def _libdevice_signatures():
 SIGNATURES: dict[str, Signature] = dict(_libdevice_signatures())
 
 
-def __getattr__(name: str) -> Word:
+def __getattr__(name: str) -> KernelName:
     if name not in SIGNATURES:
         raise AttributeError(f"libdevice has no {name!r}")
-    return Word(f"libdevice.{name}")
+    return KernelName(f"libdevice.{name}")
 
 
 def __dir__() -> list[str]:

@@ -31,22 +31,22 @@ def type_of(row: Parameter) -> Type:
     return Pointer(t, row.const) if row.kind == "pointer" else t
 
 
-def by_reference(t: Type) -> Type:
+def parameter_kind(t: Type) -> Type:
     """Returns the kind of a kernel's parameter of this type; a record is passed by reference, like an
     array."""
     if isinstance(t, Tuple):
-        return t.of(map(by_reference, t.types))
+        return t.of(map(parameter_kind, t.types))
     return Array(t, 0) if isinstance(t, Record) else t
 
 
 def _dtype_name(t):
-    """Returns NumPy's name of the C++ value; "" if the value is not a number."""
+    """Returns NumPy's name of the C++ value, or "" if the value is not a number."""
     if isinstance(t, Time):
         return "int64"
     return t.dtype.name if isinstance(t, Scalar) else ""
 
 
-def row(t: Type, name: str) -> Parameter:
+def parameter_row(t: Type, name: str) -> Parameter:
     """Returns the Parameter row for a parameter of this type, by which the launcher converts arguments."""
     if isinstance(t, Scalar):
         dtype = _dtype_name(t)
@@ -57,7 +57,7 @@ def row(t: Type, name: str) -> Parameter:
         return Parameter(name, "empty", ctype, dtype, t.size, t.size, t.align, 0, "", False)
     if isinstance(t, Tuple):
         parts = tuple(
-            row(item, name + field)._replace(offset=offset)
+            parameter_row(item, name + field)._replace(offset=offset)
             for item, field, offset in zip(t.types, t.fields, t.offsets, strict=True)
         )
         return Parameter(

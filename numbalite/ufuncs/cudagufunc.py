@@ -168,7 +168,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
     def __repr__(self):
         return f"<CUDA gufunc '{self.__name__}' with signature {self.signature}>"
 
-    _repr_html_ = frontend.picture("ufunc")
+    _repr_html_ = frontend.html_method("ufunc")
 
     def __reduce__(self):
         return _unpickle_gufunc, (
@@ -186,12 +186,12 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         return bytes(codes) + "".join(t.layout if t.is_array else "A" for t in loop).encode()
 
     def _loop_for(self, *asked):
-        request = resolve.Request(self, *asked)
+        request = resolve.CallTypes(self, *asked)
         if self._given:
             loops = [self._dtypes(loop) for loop in self._loops]
             return self._loops[loops.index(resolve.choose_loop(request, loops))]
         found = resolve.choose_lazily(request, lambda have: self._lazy_results(request, have))
-        return self._lazy_loop([types.scalar(t) for t in found])
+        return self._lazy_loop_types([types.scalar(t) for t in found])
 
     def _lazy_results(self, request, inputs):
         """Returns the output dtypes of a function without signatures, as in numba: from dtype= or signature=,
@@ -203,7 +203,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             for want, out in zip(asked, request.outputs, strict=True)
         )
 
-    def _loop_of(self, chosen):
+    def _loop_types(self, chosen):
         """Returns the parameter types of the loop whose dtype codes _choose returned."""
         count = self.nargs
         for loop in self._loops:
@@ -211,9 +211,9 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
             orders = "".join(t.layout if t.is_array else "A" for t in loop).encode()
             if chosen == codes + orders:
                 return loop
-        return self._lazy_loop([types.SCALARS[code - 1] for code in chosen[:count]])
+        return self._lazy_loop_types([types.SCALARS[code - 1] for code in chosen[:count]])
 
-    def _lazy_loop(self, scalars):
+    def _lazy_loop_types(self, scalars):
         """Returns the parameter types of a function without signatures, for these dtypes."""
         return tuple(
             t if not core and i < self.nin and i not in self._written else types.Array(t, core or 1)
@@ -224,7 +224,7 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
         """Returns (the kernel on the current device, its block size, whether the kernel stages cores in
         shared memory)"""
         with self._lock:
-            plan = self._launch_plan(self._loop_of(chosen), dims, bool(wide), values)
+            plan = self._launch_plan(self._loop_types(chosen), dims, bool(wide), values)
             special = self._specialized_plan(chosen, plan, fixed)
             if special is plan and staged:
                 special = plan._replace(

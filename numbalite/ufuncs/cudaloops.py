@@ -22,7 +22,7 @@ from typing import NamedTuple
 from numbalite import types
 from numbalite.compilers import templates
 from numbalite.cxx.capture import ascii_name
-from numbalite.kernels.builder import Builder
+from numbalite.kernels.builder import SourceBuilder
 from numbalite.kernels.images import Images
 from numbalite.kernels.kernel import Kernel
 from numbalite.types.describe import Parameter
@@ -92,7 +92,7 @@ def plan_kernel(function, plan: UfuncPlan, options) -> Kernel:
     """Returns the kernel for a launch plan; its first launch compiles it."""
     typed = element.typed_function(function, plan.signature)
     name = f"nl_{ascii_name(element.plain_name(function))}"
-    builder = _builder(typed, plan, name)
+    builder = _loop_builder(typed, plan, name)
     source = builder.source(function.definition, options, [name])
     source = source._replace(is_short=plan.kind == "small")
     size = parameter_size(plan)
@@ -104,8 +104,8 @@ def plan_kernel(function, plan: UfuncPlan, options) -> Kernel:
     )  # fmt: skip
 
 
-def _builder(function, plan, kernel):
-    builder = Builder(element.plain_name(function), f"{function.name}: {plan.signature}")
+def _loop_builder(function, plan, kernel):
+    builder = SourceBuilder(element.plain_name(function), f"{function.name}: {plan.signature}")
     stored = [types.SCALARS[(code & ~BY_VALUE) - 1] for code in plan.stored]
     builder.add_types(*plan.loop, *stored)
     template = "ufunc_small" if plan.kind == "small" else "ufunc"
@@ -123,7 +123,7 @@ def _builder(function, plan, kernel):
         "small": f"small<{count}>",
     }[plan.kind]
     if plan.kind == "small":
-        text = _small_text(function, namespace, plan, stored)
+        text = _small_template_values(function, namespace, plan, stored)
     else:
         text = {
             "body": _loop_body(function, namespace, plan),
@@ -137,7 +137,7 @@ def _builder(function, plan, kernel):
     return builder
 
 
-def _small_text(function, namespace, plan, stored):
+def _small_template_values(function, namespace, plan, stored):
     """Returns the placeholder values of the template ufunc_small."""
 
     def operand_value(i):

@@ -93,7 +93,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         return kind if kind != "small" or target_of(device)[0] in _QUICK_ON else "flat"
 
     def _loop_for(self, *asked):
-        request = resolve.Request(self, *asked)
+        request = resolve.CallTypes(self, *asked)
         if self._given:
             return resolve.choose_loop(request, self._loops)
         loop = resolve.choose_lazily(request, self._result_dtypes)
@@ -238,7 +238,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         Returns
         -------
         tuple
-            The gradients, in the shapes of the primals; None for integers.
+            The gradients, in the shapes of the primals, or None for integers.
 
         Raises
         ------
@@ -296,7 +296,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
     def __repr__(self):
         return f"<CUDA ufunc '{self.__name__}'>"
 
-    _repr_html_ = frontend.picture("ufunc")
+    _repr_html_ = frontend.html_method("ufunc")
 
     def __reduce__(self):
         state = self._function, self._given, self._options, self.identity, self.__doc__

@@ -749,7 +749,7 @@ def _ufunc_or_decorator(make, function, form):
 
 
 def _scalar_signatures(function, listed, target):
-    """Returns the list of checked signatures of a ufunc; [] if its loops are compiled on demand."""
+    """Returns the list of checked signatures of a ufunc, or [] if its loops are compiled on demand."""
     found = _parse_signatures(function, listed)
     complete = []
     for signature in found:

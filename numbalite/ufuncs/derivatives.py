@@ -37,7 +37,7 @@ _BITS = frozenset(("reinterpret_cast", "memcpy", "union", "asm"))
 _INNER = "nl_f"
 
 
-class Order(NamedTuple):
+class DerivativeOrder(NamedTuple):
     """The kind and the arguments of a derivative."""
 
     inputs: tuple = ()
@@ -67,7 +67,7 @@ class Derivative(DeviceFunction):
     """A derivative of a function. The text of a derivative depends on the types of the arguments: see
     `with_signature`. `with_signature`."""
 
-    def __init__(self, function: DeviceFunction, order: Order):
+    def __init__(self, function: DeviceFunction, order: DerivativeOrder):
         names = list(element.parameter_names(function))
         count = element.parameter_count(function)
         if count is None:
@@ -257,17 +257,19 @@ class _DerivativeText:
             ]
         if self.last == "jvp":
             parts = (".value", ".tangent[0]")
-            values = [self.result(o, part + rest) for part in parts for o in range(count)]
+            values = [
+                self.result_expression(o, part + rest) for part in parts for o in range(count)
+            ]
         elif self.last == "vjp":
             values, first = [], 0
             for i in self.varying:
                 values.append(self.gradient_text(i, first, rest))
                 first += _directions(self.args[i])
         else:
-            values = [self.result(o, rest) for o in range(count)]
+            values = [self.result_expression(o, rest) for o in range(count)]
         return "\n".join([*lines, f"return {_tuple_type(values)};"])
 
-    def result(self, o: int, part: str) -> str:
+    def result_expression(self, o: int, part: str) -> str:
         """Returns the C++ expression for the value, or for one derivative, of the o-th result."""
         t = self.results[o]
         return f"{t.cxx}(r{o}.re{part}, r{o}.im{part})" if is_complex(t) else f"r{o}{part}"
@@ -287,7 +289,7 @@ class _DerivativeText:
 
     def term_text(self, o, part):
         if is_complex(self.results[o]):
-            return f"numbalite::nl_gradient(g{o}, {self.result(o, part)})"
+            return f"numbalite::nl_gradient(g{o}, {self.result_expression(o, part)})"
         return f"g{o} * r{o}{part}"
 
     def rules_text(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numbalite import _core, types
 
 from . import derivatives, element, operands
-from .derivatives import Derivative, Order, has_tangent, is_floating
+from .derivatives import Derivative, DerivativeOrder, has_tangent, is_floating
 from .generalderivatives import GeneralFamily, GufuncDefinition
 
 
@@ -31,7 +31,7 @@ def derivative(ufunc: Any, by: int = 0) -> Any:
         f = vectorize(["float64(float64, float64)"], target="cuda")(...)
         f.derivative(1)(x, y)
     """
-    return Family.of(ufunc).derivative(by)
+    return DerivativeFamily.of(ufunc).derivative(by)
 
 
 def jvp(ufunc: Any, primals: Any, tangents: Any) -> tuple:
@@ -68,10 +68,10 @@ def defvjp(ufunc: Any, *rules: Any) -> Any:
 
         relu.defvjp("x > 0 ? g : 0")
     """
-    return Family.of(ufunc).define(rules)
+    return DerivativeFamily.of(ufunc).define_rules(rules)
 
 
-class Family:
+class DerivativeFamily:
     """A ufunc and its derivatives."""
 
     def __init__(self, ufunc, function, given, make):
@@ -83,15 +83,15 @@ class Family:
         self.made: dict[tuple, Any] = {}
 
     @staticmethod
-    def of(ufunc: Any) -> Family:
+    def of(ufunc: Any) -> DerivativeFamily:
         if isinstance(ufunc, _core.Ufunc):
             device: Any = ufunc
-            return _cached(
+            return _cached_derivative(
                 device.__dict__, device, device._function, device._given, device._with_function
             )
         owner = _core.ufunc_owner(ufunc)
         if owner is not None and owner.layout is None:
-            return _cached(
+            return _cached_derivative(
                 owner.__dict__, ufunc, owner.function, owner.signatures, owner.with_function
             )
         if owner is not None or isinstance(ufunc, _core.GUfunc):
@@ -109,8 +109,8 @@ class Family:
             raise ValueError(
                 f"{self.ufunc.__name__}: the index of an input is from 0 to {count - 1}, not {by!r}"
             )
-        order = Order((*self.inputs, int(by)))
-        return self._cached((order,), lambda: self._derivative(order))
+        order = DerivativeOrder((*self.inputs, int(by)))
+        return self._cached_derivative((order,), lambda: self._derivative(order))
 
     def _derivative(self, order):
         function = Derivative(self.function, order)
@@ -121,16 +121,16 @@ class Family:
 
     def _ufunc_for_types(self, last, signature):
         """Returns the ufunc of a jvp or a vjp for one signature of the function."""
-        order = Order(self.inputs, last)
+        order = DerivativeOrder(self.inputs, last)
 
-        def make_ufunc():
+        def make_derivative():
             derived = Derivative(self.function, order)
             whole = derived.signature_of(signature)
             return self.make(derived.with_signature(whole), [whole])
 
-        return self._cached((order, signature), make_ufunc)
+        return self._cached_derivative((order, signature), make_derivative)
 
-    def _cached(self, key, make):
+    def _cached_derivative(self, key, make):
         key = (*key, self.function.rules)
         if key not in self.made:
             self.made[key] = make()
@@ -181,7 +181,7 @@ class Family:
         found = iter(found if isinstance(found, tuple) else (found,))
         return tuple(next(found) if has_tangent(t) else None for t in signature.args)
 
-    def define(self, rules):
+    def define_rules(self, rules):
         name, function = self.ufunc.__name__, self.function
         if self.inputs:
             raise TypeError(f"{name} is itself a derivative: define the rules for {function.name}")
@@ -206,16 +206,20 @@ class Family:
         return self.ufunc
 
 
-def family_of(ufunc: Any) -> Family | GeneralFamily:
+def family_of(ufunc: Any) -> DerivativeFamily | GeneralFamily:
     """Returns the object that computes the derivatives of a ufunc or a generalized ufunc."""
     if isinstance(ufunc, _core.GUfunc):
         device: Any = ufunc
-        return _cached(device.__dict__, device, *device._family_arguments(), kind=GeneralFamily)
+        return _cached_derivative(
+            device.__dict__, device, *device._family_arguments(), kind=GeneralFamily
+        )
     owner = _core.ufunc_owner(ufunc)
     if owner is None or owner.layout is None:
-        return Family.of(ufunc)
+        return DerivativeFamily.of(ufunc)
     made = GufuncDefinition(owner.function, owner.layout, owner.writable, False)
-    return _cached(owner.__dict__, ufunc, made, owner.gufunc_with_function, kind=GeneralFamily)
+    return _cached_derivative(
+        owner.__dict__, ufunc, made, owner.gufunc_with_function, kind=GeneralFamily
+    )
 
 
 def _rule_function(rule, args, name):
@@ -229,7 +233,7 @@ def _rule_function(rule, args, name):
     return function
 
 
-def _cached(place, *args, kind=Family):
+def _cached_derivative(place, *args, kind=DerivativeFamily):
     family = place.get("_family")
     if family is None:
         family = place.setdefault("_family", kind(*args))
@@ -244,7 +248,7 @@ def _supports_order(signature, order):
 
 def _reduce_gradient(found, primal):
     """Returns the gradient with respect to an array that was broadcast: summed to the array's shape, in its
-    dtype; None for an array of integers."""
+    dtype, or None for an array of integers."""
     dtype = np.dtype(operands.dtype_of_value(primal))
     if dtype.kind not in "fc":
         return None

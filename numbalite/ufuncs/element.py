@@ -154,13 +154,13 @@ def is_from_body(function) -> bool:
 
 
 def parameter_count(function: DeviceFunction) -> int | None:
-    """Returns the number of parameters; None if the source's overloads have different numbers."""
+    """Returns the number of parameters, or None if the source's overloads have different numbers."""
     counts = {len(names) for names in _parameter_lists(function)}
     return counts.pop() if len(counts) == 1 else None
 
 
 def parameter_names(function: DeviceFunction) -> tuple:
-    """Returns the names of the parameters; () if the source does not determine them."""
+    """Returns the names of the parameters, or () if the source does not determine them."""
     lists = {tuple(names) for names in _parameter_lists(function)}
     names = lists.pop() if len(lists) == 1 else ()
     return names if all(names) else ()

@@ -1,6 +1,6 @@
 """Implements ``numbalite.fuse``, which compiles an element-wise Python function of arrays to one kernel.
 
-The function is called once for each list of types, with operands that record operations (`_Traced`). The trace becomes
+The function is called once for each list of types, with operands that record operations (`_TracedValue`). The trace becomes
 the body of a ufunc, or of a map-reduce kernel. Each step of the trace uses the loop of its ufunc, so the
 types equal those of the unfused function.
 """
@@ -159,7 +159,7 @@ def _number_type(dtype):
 # ------------------------------------------------------------------------------------------- tracing
 
 
-class _Step(NamedTuple):
+class _Statement(NamedTuple):
     """One statement of the generated body."""
 
     text: str
@@ -170,7 +170,7 @@ class _Reduction(NamedTuple):
     """The reduction in the last step."""
 
     ufunc: np.ufunc
-    value: _Traced
+    value: _TracedValue
     keywords: dict
 
 
@@ -180,19 +180,19 @@ class _Trace:
     def __init__(self, name):
         self.name = name
         self.constants: list = []
-        self.steps: list[_Step] = []
+        self.steps: list[_Statement] = []
         self.functions: dict[str, DeviceFunction] = {}
         self.count = 0
 
-    def line(self, text, dtype):
-        self.steps.append(_Step(text, dtype))
+    def add_statement(self, text, dtype):
+        self.steps.append(_Statement(text, dtype))
         return f"v{len(self.steps) - 1}"
 
     def add_constant(self, value):
         """Adds a constant of the function as another parameter of the kernel."""
         dtype = _argument_type(value)
         self.constants.append(value)
-        return _Traced(self, f"c{len(self.constants) - 1}", dtype)
+        return _TracedValue(self, f"c{len(self.constants) - 1}", dtype)
 
     def function(self, ufunc):
         for name, known in self.functions.items():
@@ -213,7 +213,7 @@ class _Trace:
         if len(given) != made.nin:
             raise TypeError(f"fuse: {ufunc.__name__} takes {made.nin} inputs")
         inputs = [
-            one if isinstance(one, _Traced) else self.add_constant(_constant_number(one))
+            one if isinstance(one, _TracedValue) else self.add_constant(_constant_number(one))
             for one in given
         ]
         loop = made._loop_for(
@@ -223,20 +223,22 @@ class _Trace:
         words = ", ".join(map(_conversion_text, inputs, loop))
         name = self.function(made)
         if made.nout > 1:
-            whole = self.line(f"const auto {{}} = {name}({words});", None)
+            whole = self.add_statement(f"const auto {{}} = {name}({words});", None)
             return tuple(
-                self.stored(f"numbalite::get<{i}>({whole})", dtype)
+                self.store_result(f"numbalite::get<{i}>({whole})", dtype)
                 for i, dtype in enumerate(loop[made.nin :])
             )
-        result = self.stored(f"{name}({words})", loop[-1])
+        result = self.store_result(f"{name}({words})", loop[-1])
         if is_operator and all(one.type in _WEAK for one in inputs) and loop[-1].kind in _PYTHON:
             result.type = _PYTHON[loop[-1].kind]  # results of Python numbers remain Python numbers
         return result
 
-    def stored(self, text, dtype):
+    def store_result(self, text, dtype):
         cxx = types.scalar(dtype).cxx
-        name = self.line(f"const {cxx} {{}} = numbalite::nl_convert<{cxx}>({text});", dtype)
-        return _Traced(self, name, dtype)
+        name = self.add_statement(
+            f"const {cxx} {{}} = numbalite::nl_convert<{cxx}>({text});", dtype
+        )
+        return _TracedValue(self, name, dtype)
 
     def body_text(self, result):
         lines = [step.text.format(f"v{i}") for i, step in enumerate(self.steps)]
@@ -287,7 +289,7 @@ def _binary_operator(ufunc, is_turned=False):
     return record_operator
 
 
-class _Traced:
+class _TracedValue:
     """A placeholder for an array or a number while a function is traced."""
 
     __array_priority__ = 1000
@@ -303,7 +305,7 @@ class _Traced:
 
     def astype(self, dtype, *args, **keywords):
         dtype = types.scalar(np.dtype(dtype)).dtype
-        return self.trace.stored(self.name, dtype)
+        return self.trace.store_result(self.name, dtype)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **keywords):
         if method == "__call__":
@@ -374,14 +376,14 @@ for _word, _ufunc in {
     "floordiv": np.floor_divide, "mod": np.remainder, "divmod": np.divmod, "and": np.bitwise_and,
     "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift, "rshift": np.right_shift,
 }.items():  # fmt: skip
-    setattr(_Traced, f"__{_word}__", _binary_operator(_ufunc))
-    setattr(_Traced, f"__r{_word}__", _binary_operator(_ufunc, True))
-_Traced.__rpow__ = _binary_operator(np.power, True)  # type: ignore[attr-defined]
+    setattr(_TracedValue, f"__{_word}__", _binary_operator(_ufunc))
+    setattr(_TracedValue, f"__r{_word}__", _binary_operator(_ufunc, True))
+_TracedValue.__rpow__ = _binary_operator(np.power, True)  # type: ignore[attr-defined]
 for _word, _ufunc in {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
     "ge": np.greater_equal,
 }.items():  # fmt: skip
-    setattr(_Traced, f"__{_word}__", _binary_operator(_ufunc))
+    setattr(_TracedValue, f"__{_word}__", _binary_operator(_ufunc))
 
 
 def _trace_reduction(name, a, axis=None, dtype=None, out=None, keepdims=False, **more):
@@ -411,7 +413,7 @@ def _reduction_method(name):
 
 
 for _word in ("sum", "prod", "max", "min", "any", "all"):
-    setattr(_Traced, _word, _reduction_method(_word))
+    setattr(_TracedValue, _word, _reduction_method(_word))
 
 
 class _ReductionResult:
@@ -453,16 +455,16 @@ def _trace_clip(a, a_min=None, a_max=None, *, min=None, max=None):
 def _program_for(function, kinds):
     """Returns the cached program for arguments of these types."""
     trace = _Trace(function.__name__)
-    given = [_Traced(trace, f"x{i}", kind) for i, kind in enumerate(kinds)]
+    given = [_TracedValue(trace, f"x{i}", kind) for i, kind in enumerate(kinds)]
     made = function(*given)
     if isinstance(made, _ReductionResult):
         return _FusedReduction(trace, kinds, made.reduction)
     results = made if isinstance(made, tuple) else (made,)
     results = tuple(
-        one if isinstance(one, _Traced) else trace.add_constant(_constant_number(one))
+        one if isinstance(one, _TracedValue) else trace.add_constant(_constant_number(one))
         for one in results
     )
-    return _Mapping(trace, kinds, results)
+    return _FusedMapping(trace, kinds, results)
 
 
 def _traced_function(trace, kinds, results):
@@ -487,7 +489,7 @@ def _traced_function(trace, kinds, results):
     return DeviceFunction(definition, (), None), types.Signature(returned, of), text
 
 
-class _Mapping:
+class _FusedMapping:
     """A program without a reduction: a ufunc of the trace."""
 
     def __init__(self, trace, kinds, results):
@@ -532,11 +534,11 @@ class _FusedReduction:
             reduction.keywords.get("keepdims"),
         )
         if value.dtype != dtype:
-            value = trace.stored(value.name, dtype)
+            value = trace.store_result(value.name, dtype)
         function, signature, self.text = _traced_function(trace, kinds, (value,))
         self.constants = trace.constants
         self.name, self.is_sum = trace.name, reduction.ufunc is np.add
-        self.mapping = _Mapping(trace, kinds, (value,))
+        self.mapping = _FusedMapping(trace, kinds, (value,))
         self.reduction = mapped.MapReduce(function, signature, made, dtype)
 
     def __call__(self, args, out, stream):

@@ -25,7 +25,7 @@ from numbalite.ndarray.arrays import device_array
 
 from . import element, operands
 from .derivatives import check_source_text, is_floating
-from .gusignature import Layout
+from .gusignature import CoreLayout
 
 MAX_DIRECTIONS = 64
 """The number of floating-point elements of the inputs of a vjp: each dual has a derivative for each of them."""
@@ -37,7 +37,7 @@ class GufuncDefinition(NamedTuple):
     """The definition of a generalized ufunc."""
 
     function: DeviceFunction
-    layout: Layout
+    layout: CoreLayout
     written: tuple
     block: Any
 
@@ -54,7 +54,7 @@ class GeneralFamily:
             what = "writes its inputs" if made.written else "runs by blocks of threads"
             raise TypeError(f"{self.name} {what}: it has no derivatives")
 
-    def loop(self, dtypes) -> tuple:
+    def element_types(self, dtypes) -> tuple:
         """Returns the element types of all operands as a tuple, for inputs of these dtypes."""
         layout = self.made.layout
         if len(dtypes) != layout.nin:
@@ -76,16 +76,16 @@ class GeneralFamily:
     def jvp(self, primals, tangents):
         if len(primals) != len(tangents):
             raise TypeError(f"{self.name}.jvp: {len(primals)} primals, {len(tangents)} tangents")
-        loop = self.loop(tuple(map(operands.dtype_of_value, primals)))
+        loop = self.element_types(tuple(map(operands.dtype_of_value, primals)))
         joined = [
-            _as_dual(x, t, number) for x, t, number in zip(primals, tangents, loop, strict=False)
+            _dual_array(x, t, number) for x, t, number in zip(primals, tangents, loop, strict=False)
         ]
-        results = self._cached(("jvp", loop), lambda: self._jvp(loop))(*joined)
+        results = self._cached_ufunc(("jvp", loop), lambda: self._jvp_body(loop))(*joined)
         several = results if isinstance(results, tuple) else (results,)
         parts = [tuple(getattr(z, part).copy() for z in several) for part in ("real", "imag")]
         return tuple(p if len(several) > 1 else p[0] for p in parts)
 
-    def _jvp(self, loop):
+    def _jvp_body(self, loop):
         names = [f"x{i}" for i in range(len(loop))]
         values = [
             f"numbalite::nl_as_duals<numbalite::nl_dual<{t.cxx}, 1>>({name})"
@@ -116,16 +116,16 @@ class GeneralFamily:
 
     def differentiated(self, dtypes) -> tuple:
         """Returns the indices of the inputs for which `gradients` computes gradients."""
-        loop = self.loop(dtypes)[: self.made.layout.nin]
+        loop = self.element_types(dtypes)[: self.made.layout.nin]
         return tuple(i for i, t in enumerate(loop) if is_floating(t))
 
     def gradients(self, dtypes):
         """Returns the generalized ufunc that computes the gradients. The inputs of the returned ufunc are
         those of the function and one cotangent per result."""
-        loop = self.loop(dtypes)
-        return self._cached(("vjp", loop), lambda: self._vjp(loop))
+        loop = self.element_types(dtypes)
+        return self._cached_ufunc(("vjp", loop), lambda: self._vjp_body(loop))
 
-    def _vjp(self, loop):
+    def _vjp_body(self, loop):
         layout = self.made.layout
         nin, by = layout.nin, [i for i, t in enumerate(loop[: layout.nin]) if is_floating(t)]
         shapes = {i: self._fixed_shape(i) for i in (*by, *range(nin, len(loop)))}
@@ -213,13 +213,13 @@ class GeneralFamily:
         ]
         return self.made.function.of(args)
 
-    def _cached(self, key, make):
+    def _cached_ufunc(self, key, make):
         if key not in self._ufuncs:
             self._ufuncs[key] = make()
         return self._ufuncs[key]
 
 
-def _as_dual(x: Any, tangent: Any, t: Any) -> Any:
+def _dual_array(x: Any, tangent: Any, t: Any) -> Any:
     """Returns a complex array whose real parts are the values and whose imaginary parts are the tangents;
     returns x itself if x is not a floating-point input."""
     if not is_floating(t):

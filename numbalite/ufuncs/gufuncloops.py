@@ -25,7 +25,7 @@ from typing import NamedTuple
 from numbalite import types
 from numbalite.compilers import templates
 from numbalite.cxx.capture import ascii_name
-from numbalite.kernels.builder import Builder
+from numbalite.kernels.builder import SourceBuilder
 from numbalite.kernels.images import Images
 from numbalite.kernels.kernel import Kernel
 from numbalite.types import Signature, void
@@ -98,7 +98,7 @@ def parameter_size(plan: GufuncPlan) -> int:
 def plan_kernel(function, plan: GufuncPlan, options) -> Kernel:
     """Returns the kernel for a launch plan; its first launch compiles it."""
     name = f"nl_{ascii_name(element.plain_name(function))}"
-    builder = _builder(function, plan, name)
+    builder = _loop_builder(function, plan, name)
     source = builder.source(function.definition, options, [name])
     size = parameter_size(plan)
     row = Parameter("operands", "struct", "gufunc_call", "", size, size, 16, 0, "", False)
@@ -109,9 +109,9 @@ def plan_kernel(function, plan: GufuncPlan, options) -> Kernel:
     )  # fmt: skip
 
 
-def _builder(function, plan, kernel):
+def _loop_builder(function, plan, kernel):
     title = f"{function.name}: {plan.signature}"
-    builder = Builder(element.plain_name(function), title)
+    builder = SourceBuilder(element.plain_name(function), title)
     builder.add_types(*plan.types)
     header = "core_stage" if plan.staged else "gufunc"
     builder.ahead.append(f'#include "numbalite/{header}.cuh"\n')
@@ -128,7 +128,7 @@ def _builder(function, plan, kernel):
         call = f"nl_apply(0, {', '.join(values)});\n"
     else:
         values = [
-            _with_report_name(plan, i, names, _as_const(plan, i, part.value))
+            _with_report_name(plan, i, names, _const_expression(plan, i, part.value))
             for i, part in enumerate(parts)
         ]
         call = element.call_text(function, namespace, ", ".join(values)) + ";\n"
@@ -202,7 +202,7 @@ def _operand_code(plan, i):
     strides = _core_strides(shape, size, order)
     view = (
         f"array<{element_type}, {len(shape)}, {types.LAYOUTS[t.layout]}>"
-        f"{{core{i}.data(), {{{_list_text(shape)}}}, {{{_list_text(strides)}}}}}"
+        f"{{core{i}.data(), {{{_number_list(shape)}}}, {{{_number_list(strides)}}}}}"
     )
     return _OperandCode(view, before, after)
 
@@ -225,7 +225,7 @@ def _staged_operand_code(plan, i, lying):
     return _OperandCode(f"core{i}", before, after)
 
 
-def _list_text(numbers):
+def _number_list(numbers):
     return ", ".join(map(str, numbers))
 
 
@@ -243,7 +243,7 @@ def _const_array_type(plan, i):
     return f"array<const {t.dtype.cxx}, {t.ndim}, {types.LAYOUTS[t.layout]}>"
 
 
-def _as_const(plan, i, value):
+def _const_expression(plan, i, value):
     if plan.writes(i) or not plan.types[i].is_array:
         return value
     return f"{_const_array_type(plan, i)}({value})"
@@ -263,7 +263,7 @@ def _call_with_const(function, namespace, plan):
     count = len(plan.types)
     heads = ", ".join(f"class nl_T{i}" for i in range(count))
     parameters = ", ".join(f"nl_T{i} a{i}" for i in range(count))
-    const = ", ".join(_as_const(plan, i, f"a{i}") for i in range(count))
+    const = ", ".join(_const_expression(plan, i, f"a{i}") for i in range(count))
     plain = ", ".join(f"a{i}" for i in range(count))
     return templates.fill_template(
         "gufunc_apply",

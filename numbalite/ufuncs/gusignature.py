@@ -31,7 +31,7 @@ class Dimension(NamedTuple):
     """Operands may lack it."""
 
 
-class Layout(NamedTuple):
+class CoreLayout(NamedTuple):
     """The core dimensions of every operand."""
 
     dimensions: tuple[Dimension, ...]
@@ -70,8 +70,8 @@ class Layout(NamedTuple):
 
 
 @functools.lru_cache(256)
-def parse_layout(text: str, may_lack_outputs: bool = False) -> Layout:
-    """Returns the Layout that ``text`` describes. ``may_lack_outputs``: a layout without outputs, "(n),(m)" or "(n)->",
+def parse_layout(text: str, may_lack_outputs: bool = False) -> CoreLayout:
+    """Returns the CoreLayout that ``text`` describes. ``may_lack_outputs``: a layout without outputs, "(n),(m)" or "(n)->",
     is allowed.
 
     >>> str(parse("(m, n), (n, p) -> (m, p)"))
@@ -90,7 +90,7 @@ def parse_layout(text: str, may_lack_outputs: bool = False) -> Layout:
         parser.fail("expected ','")
     if len(inputs) + len(outputs) > _MAX_OPERANDS:
         parser.fail(f"a function has at most {_MAX_OPERANDS} operands", 0)
-    return Layout(tuple(parser.dimensions), tuple(inputs), tuple(outputs))
+    return CoreLayout(tuple(parser.dimensions), tuple(inputs), tuple(outputs))
 
 
 class _Parser:

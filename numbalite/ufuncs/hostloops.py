@@ -12,8 +12,8 @@ import re
 from typing import NamedTuple
 
 from numbalite import types
-from numbalite.kernels.builder import Builder
-from numbalite.python.problem import on_cpu
+from numbalite.kernels.builder import SourceBuilder
+from numbalite.python.problem import messages_for_cpu
 from numbalite.types import describe
 
 from ..compilers import compile_source, issue_image_warnings, templates
@@ -25,7 +25,7 @@ TARGET = ("host",)
 _FAULTS = re.compile(r"\b(?:assert|__trap|NUMBALITE_RAISE|__nl_\w+)\b")
 
 
-class Loop(NamedTuple):
+class HostLoop(NamedTuple):
     """A loop that can be added to a ufunc."""
 
     operands: tuple
@@ -49,19 +49,19 @@ def codes(operands) -> bytes:
 
 
 def ufunc_loops(function, signatures, target, options) -> list:
-    """Returns the loops for complete signatures of scalars, as a list of Loop.
+    """Returns the loops for complete signatures of scalars, as a list of HostLoop.
 
     Raises CompileError, with the signature, if the function does not accept one of the signatures.
     """
     rows = [(s.args, element.returned_types(s)) for s in signatures]
     module = _load_loops(function, signatures, options, _ufunc_source)
-    return [Loop((*a, *r), module, _loop_name(i, target)) for i, (a, r) in enumerate(rows)]
+    return [HostLoop((*a, *r), module, _loop_name(i, target)) for i, (a, r) in enumerate(rows)]
 
 
 def _ufunc_source(function, signatures, options):
     """Returns (the builder of the loops of these signatures, their names)"""
     rows = [(s.args, element.returned_types(s)) for s in signatures]
-    builder, names = _builder(function)
+    builder, names = _source_builder(function)
     calls = []
     for i, signature in enumerate(signatures):
         builder.add_types(*signature.args, *rows[i][1])
@@ -77,14 +77,14 @@ def _ufunc_source(function, signatures, options):
     return builder, names
 
 
-def lazy_loop(function, inputs, nout, target, options) -> Loop:
+def lazy_loop(function, inputs, nout, target, options) -> HostLoop:
     """Returns the loop for inputs of these Scalar types; the compiler deduces the types of its results.
 
     Raises CompileError if the function does not accept these types, TypeError for a result that no array can
     store.
     """
     function = function.of(inputs)
-    builder, names = _builder(function)
+    builder, names = _source_builder(function)
     builder.add_types(*inputs)
     builder.names.add("tuple")
     namespace = _add_function(builder, function)
@@ -105,17 +105,17 @@ def lazy_loop(function, inputs, nout, target, options) -> Loop:
     issue_image_warnings(image, TARGET, tuple)
     rows = describe.parameters(image.descriptions["nl_results"])
     found = [element.result_type(function, row, inputs) for row in rows[:nout]]
-    return Loop((*inputs, *found), _load_module(image), _loop_name(0, target))
+    return HostLoop((*inputs, *found), _load_module(image), _loop_name(0, target))
 
 
-def _builder(function):
-    return Builder(function.name, f"loops of {function!r}"), []
+def _source_builder(function):
+    return SourceBuilder(function.name, f"loops of {function!r}"), []
 
 
 def _add_function(builder, function):
     """Adds the function to the builder and
     returns the function's C++ namespace."""
-    with on_cpu():
+    with messages_for_cpu():
         return builder.add_function(function)
 
 
@@ -178,24 +178,24 @@ def _is_interruptible(builder, options):
 
 
 def gufunc_loops(function, signatures, layout, target, options, writable=()) -> list:
-    """Returns the loops for signatures of arrays and scalars that fit a gusignature.Layout, as a list of
-    Loop.
+    """Returns the loops for signatures of arrays and scalars that fit a gusignature.CoreLayout, as a list of
+    HostLoop.
 
     ``writable``: the indices of the inputs that the function writes.
     """
 
-    def generate(function, signatures, options):
+    def generate_source(function, signatures, options):
         return _gufunc_source(function, signatures, layout, options, writable)
 
-    module = _load_loops(function, signatures, options, generate)
+    module = _load_loops(function, signatures, options, generate_source)
     return [
-        Loop(tuple(element_type(t) for t in s.args), module, _loop_name(i, target))
+        HostLoop(tuple(element_type(t) for t in s.args), module, _loop_name(i, target))
         for i, s in enumerate(signatures)
     ]
 
 
 def _gufunc_source(function, signatures, layout, options, writable):
-    builder, names = _builder(function)
+    builder, names = _source_builder(function)
     calls = []
     for signature in signatures:
         builder.add_types(*signature.args)
@@ -290,7 +290,7 @@ def check_layout(name, signature, layout, writable=()) -> None:
 
 
 def parse_layout(name, text):
-    """Returns the gusignature.Layout of a text. A SignatureError contains the function's name."""
+    """Returns the gusignature.CoreLayout of a text. A SignatureError contains the function's name."""
     try:
         return gusignature.parse_layout(text, may_lack_outputs=True)
     except SignatureError as problem:

@@ -1,7 +1,7 @@
 """Implements the cpu and parallel targets of vectorize and guvectorize, whose results are numpy.ufunc
 objects.
 
-The ufunc references its Owner, which contains the definition of the ufunc. The Owner compiles loops for new
+The ufunc references its UfuncDefinition, which contains the definition of the ufunc. The UfuncDefinition compiles loops for new
 dtypes of a ufunc without signatures, and is pickled in place of the ufunc.
 """
 
@@ -14,7 +14,7 @@ from _thread import RLock
 import numpy as np
 
 from numbalite import _core, types
-from numbalite.python.problem import on_cpu
+from numbalite.python.problem import messages_for_cpu
 from numbalite.runtime import threads
 
 from ..errors import SignatureError
@@ -25,7 +25,7 @@ def make_ufunc(function, signatures, target, identity, options, doc=None, result
     """Returns a numpy.ufunc of a function of numbers. If `signatures` is empty, a loop is compiled for the dtypes of
     each call. ``results``: the number of results, or None if it is unknown."""
     signatures = _without_repetitions(function, signatures)
-    owner = Owner(function, signatures, None, target, identity, options, doc)
+    owner = UfuncDefinition(function, signatures, None, target, identity, options, doc)
     if signatures:
         nin, nout = len(signatures[0].args), len(element.returned_types(signatures[0]))
         if any(len(s.args) != nin for s in signatures):
@@ -43,7 +43,7 @@ def make_ufunc(function, signatures, target, identity, options, doc=None, result
     if count == 0:
         raise SignatureError(f"{function.name}: a ufunc has at least one argument")
     if results is None:
-        with on_cpu():
+        with messages_for_cpu():
             results = element.result_count(function, hostloops.TARGET)
     return owner.make(count, results, ())
 
@@ -67,7 +67,7 @@ def make_gufunc(
         raise SignatureError(
             f"{function.name} has {count} parameters, the layout {layout} {len(layout.operands)} operands"
         )
-    owner = Owner(function, signatures, layout, target, identity, options, doc, writable)
+    owner = UfuncDefinition(function, signatures, layout, target, identity, options, doc, writable)
     loops = []
     if signatures:
         loops = hostloops.gufunc_loops(
@@ -114,7 +114,7 @@ def _without_repetitions(function, signatures, nin=None):
 _DERIVATIVES = ("derivative", "jvp", "vjp", "defvjp")
 
 
-class _Method:
+class _UfuncMethod:
     """A function of differentiation.py as a method of a NumPy ufunc.
 
     The method references the ufunc's definition, not the ufunc. A reference to the ufunc would be a cycle
@@ -139,7 +139,7 @@ class _Method:
         return self._function(self._owner.equal(), *args, **keywords)
 
 
-class Owner:
+class UfuncDefinition:
     """The definition of a ufunc."""
 
     def __init__(self, function, signatures, layout, target, identity, options, doc, writable=()):
@@ -173,7 +173,7 @@ class Owner:
         """Returns the ufunc with the reductions of a second ufunc that has a different name. NumPy's
         reductions of each ufunc named "add" or "multiply" compute small integers in the default integer
         type."""
-        twin = Owner(*self.arguments())
+        twin = UfuncDefinition(*self.arguments())
         twin.nin, twin.nout, twin.__name__ = self.nin, self.nout, self.__name__
         other = twin._make_named(f"{self.__name__}_", loops)
         ufunc = self._make_named(self.__name__, loops)
@@ -195,7 +195,7 @@ class Owner:
             _core.ufunc_add_promoter(ufunc)
         if hasattr(ufunc, "__dict__"):  # from NumPy 2.2 on
             for method in _DERIVATIVES if self.layout is None else ("jvp", "vjp"):
-                setattr(ufunc, method, _Method(method, self))
+                setattr(ufunc, method, _UfuncMethod(method, self))
         return ufunc
 
     def promote(self, ufunc, inputs, fixed):
@@ -209,14 +209,14 @@ class Owner:
         is_reduction = inputs[0] is None
         if is_reduction:
             inputs = (inputs[1], *inputs[1:])
-        request = resolve.Request(self, inputs, (), "unsafe", None, fixed)
+        request = resolve.CallTypes(self, inputs, (), "unsafe", None, fixed)
         with self.lock:
             chosen = resolve.choose_lazily(
                 request, lambda natural: self._result_dtypes(natural, fixed)
             )
             if is_reduction and fixed is None and np.can_cast(chosen[0], chosen[-1], "safe"):
                 # C++ adds int8 numbers as int, so int8 is reduced in the function's return type.
-                request = resolve.Request(self, chosen[-1:] * self.nin, (), "unsafe", None, None)
+                request = resolve.CallTypes(self, chosen[-1:] * self.nin, (), "unsafe", None, None)
                 chosen = resolve.choose_lazily(
                     request, lambda natural: self._result_dtypes(natural, None)
                 )

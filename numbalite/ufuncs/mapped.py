@@ -15,7 +15,7 @@ import numpy as np
 
 from numbalite import _core, types
 from numbalite.compilers import templates
-from numbalite.kernels.builder import Builder
+from numbalite.kernels.builder import SourceBuilder
 from numbalite.kernels.images import Images
 from numbalite.kernels.kernel import Kernel
 from numbalite.kernels.options import Options
@@ -98,7 +98,7 @@ class MapReduce:
     def __call__(self, args: tuple, axis: Any, keepdims: Any, out: Any, stream: Any) -> Any:
         device = next((one for one in args if isinstance(one, _core.DeviceArray)), None)
         with assign.on_device_of(device):
-            given = [self._operand(one, stream) for one in args]
+            given = [self._as_operand(one, stream) for one in args]
             shape = np.broadcast_shapes(*(one.shape for one in given))
             axes = operands.axes_of(axis, len(shape))
             if len(axes) > 1 and not self._ufunc._is_reorderable():
@@ -118,7 +118,7 @@ class MapReduce:
             flat = target
             if keepdims:
                 flat = target._view_with_layout(kept, operands.drop_axes(target.strides, axes))
-            self._launch(given, shape, axes, flat, stream)
+            self._launch_loop(given, shape, axes, flat, stream)
         if out is not None:
             if target is not out:
                 out[...] = target if isinstance(out, _core.DeviceArray) else target.copy_to_host()
@@ -140,7 +140,7 @@ class MapReduce:
             )
         )
 
-    def _operand(self, value, stream):
+    def _as_operand(self, value, stream):
         """Returns the operand as an aligned device array, a NumPy scalar, or PLACE."""
         if value is PLACE:
             return value
@@ -150,7 +150,7 @@ class MapReduce:
         host = operands.host_array(value)
         return host[()] if host.ndim == 0 else operands.to_device(host, stream)
 
-    def _launch(self, given, shape, axes, target, stream):
+    def _launch_loop(self, given, shape, axes, target, stream):
         if 0 in target.shape:
             return
         if 0 in shape:
@@ -222,7 +222,7 @@ class MapReduce:
         geometry = struct.pack(f"<{len(numbers)}q", *numbers)
         grid = plans.grid_size(schedule, results)
         return (
-            self._kernel(form),
+            self._loop_kernel(form),
             grid,
             schedule,
             plan,
@@ -231,7 +231,7 @@ class MapReduce:
             schedule.parts,
         )
 
-    def _kernel(self, form):
+    def _loop_kernel(self, form):
         found = self._kernels.get(form)
         if found is None:
             found = self._kernels[form] = self._compiled_loop(form)
@@ -248,7 +248,7 @@ class MapReduce:
             *(Parameter(one, "pointer", "const void*", "", 1, 8, 8, 0, "", True) for one in inputs),
         ]
         kernel = Kernel(Images(source, explain), _KERNEL, self._function.name, rows, Options())
-        return reduceloops.Loop(kernel, (*_NAMES, *inputs))
+        return reduceloops.LoopKernel(kernel, (*_NAMES, *inputs))
 
     def _function_title(self):
         return f"{self._function.name}, {self._ufunc.__name__}: {self._signature}"
@@ -258,7 +258,7 @@ class MapReduce:
         result = types.from_dtype(self._dtype)
         computed = self._signature.return_type or result
         typed = element.typed_function(self._function, self._signature)
-        builder = Builder(element.plain_name(self._function), self._function_title())
+        builder = SourceBuilder(element.plain_name(self._function), self._function_title())
         builder.add_types(
             result, computed, *self._signature.args, *map(types.from_dtype, form.stored)
         )
@@ -327,7 +327,7 @@ def _operand_kind(value, step):
 
 
 def _load_statement(number, kind, dtype):
-    """Returns the C++ statement that loads N neighbouring elements of an operand; "" if the operand is not an
+    """Returns the C++ statement that loads N neighbouring elements of an operand, or "" if the operand is not an
     array."""
     if kind not in _ARRAYS:
         return ""

@@ -106,7 +106,7 @@ class ReductionMethods:
         return tuple(np.dtype(describe.DTYPES[code]) for code in codes)
 
     def _identity_value(self):
-        """Returns the identity as a number; None if there is no identity or the identity is a text."""
+        """Returns the identity as a number, or None if there is no identity or the identity is a text."""
         return None if isinstance(self.identity, str) else self.identity
 
     def _is_reorderable(self):
@@ -160,7 +160,7 @@ class ReductionMethods:
         """Handles calls of `reduce` outside the C fast path: the first call with its dtypes, and calls with
         host arrays."""
         self._check_binary("reduce")
-        call = _Call(self, array, out, (where,), stream)
+        call = _MethodCall(self, array, out, (where,), stream)
         x = call.array
         axes = operands.axes_of(axis, x.ndim)
         if len(axes) > 1 and not self._is_reorderable():
@@ -178,7 +178,7 @@ class ReductionMethods:
         is_empty = any(x.shape[i] == 0 for i in axes)
         initial = self._initial_value(initial, loop, mask is not None, is_empty)
         with call.device():
-            x = call.upload()
+            x = call.upload_array()
             mask = None if mask is None else operands.to_device(mask, stream)
             if mask is not None:
                 mask = operands.broadcast_view(mask, x.shape)
@@ -209,12 +209,12 @@ class ReductionMethods:
         """Handles calls of `accumulate` outside the C fast path: the first call with its dtypes, and calls
         with host arrays."""
         self._check_binary("accumulate")
-        call = _Call(self, array, out, (), stream)
+        call = _MethodCall(self, array, out, (), stream)
         along = _single_axis(axis, call.array, "accumulate")
         loop = self._cached_reduction_dtype("accumulate", call, dtype)
         call.check_out(call.array.shape, None, self.__name__)
         with call.device():
-            x = call.upload()
+            x = call.upload_array()
             target = call.target_array(x.shape, x.strides, loop, x, exact=True)
             if x.size:
                 reducer = reduceloops.accumulate(
@@ -233,7 +233,7 @@ class ReductionMethods:
 
     def _reduceat(self, array, indices, axis, dtype, out, stream):
         self._check_binary("reduceat")
-        call = _Call(self, array, out, (indices,), stream)
+        call = _MethodCall(self, array, out, (indices,), stream)
         axis = _single_axis(axis, call.array, "reduceat")
         ends = _segment_bounds(indices, call.array.shape[axis], self.__name__)
         loop = self._cached_reduction_dtype("reduceat", call, dtype)
@@ -242,7 +242,7 @@ class ReductionMethods:
         shape = tuple(shape)
         call.check_out(shape, None, self.__name__)
         with call.device():
-            x = call.upload()
+            x = call.upload_array()
             target = call.target_array(shape, None, loop, x)
             if target.size:
                 where_to = operands.to_device(ends, stream)
@@ -257,15 +257,15 @@ class ReductionMethods:
 
         The function is applied once for each occurrence of an index, in order.
         """
-        found = self._scattered(a, indices, b, stream)
+        found = self._traced_scatter(a, indices, b, stream)
         if found is not None:
             scatter.wait_for_bounds_check(a.shape, indices, found)
 
     @functools.cached_property
-    def _scattered(self):
-        return traced(self._scatter)
+    def _traced_scatter(self):
+        return traced(self._launch_scatter)
 
-    def _scatter(self, a, indices, b, stream):
+    def _launch_scatter(self, a, indices, b, stream):
         """Runs `at` without waiting for the bounds check. Returns the argument of
         scatter.wait_for_bounds_check, or None if no check is needed."""
         on_device = operands.is_on_device(a)
@@ -337,7 +337,7 @@ def _can_write_back(loop, stored):
     )
 
 
-class _Call:
+class _MethodCall:
     """The array, the output and the device of a method call."""
 
     def __init__(self, ufunc, array, out, others, stream):
@@ -384,7 +384,7 @@ class _Call:
         """Returns a context manager that makes the device of the array, or of the output, current."""
         return assign.on_device_of(self.array if self.is_device else self.out)
 
-    def upload(self):
+    def upload_array(self):
         if not self.is_device:
             self.array = operands.to_device(self.array, self.stream)
         return self.array
@@ -423,7 +423,7 @@ class _Call:
 
 
 def _broadcast_mask(where, array):
-    """Returns the argument `where` as a boolean array that broadcasts to the array; None if all elements are
+    """Returns the argument `where` as a boolean array that broadcasts to the array, or None if all elements are
     included."""
     if where is True:
         return None

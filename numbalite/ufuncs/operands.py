@@ -147,4 +147,4 @@ def copy_elements(source, target, stream):
     if source.dtype != target.dtype:
         assign.convert_elements(source, target, stream)
     else:
-        assign.copy(source, target, stream)
+        assign.copy_elements(source, target, stream)

@@ -131,7 +131,7 @@ class NumpyUfunc(CudaUfunc):
             )
 
     def _loop_for(self, *asked):
-        request = resolve.Request(self, *asked)
+        request = resolve.CallTypes(self, *asked)
         if any(getattr(one, "names", None) for one in request.inputs):
             raise TypeError(
                 f"{self._called} of records has no counterpart on the device: compute with their "

@@ -17,7 +17,7 @@ import numpy as np
 from numbalite import _core, types
 from numbalite.compilers import templates
 from numbalite.compilers.source import Source
-from numbalite.kernels.builder import Builder, identifiers
+from numbalite.kernels.builder import SourceBuilder, identifiers
 from numbalite.kernels.images import Images
 from numbalite.kernels.kernel import MULTIPROCESSOR_COUNT, SHARED_MEMORY_OF_BLOCK, Kernel
 from numbalite.kernels.options import Options
@@ -31,7 +31,7 @@ _L2_CACHE_SIZE = 38  # CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
 _STATIC = 4096  # maximum bytes of shared memory that pipelined_scan uses in addition to its tiles
 
 
-class Loop(_core.Dispatcher):
+class LoopKernel(_core.Dispatcher):
     """A generated kernel that is launched like a user's kernel."""
 
     def __init__(self, kernel, names):
@@ -43,7 +43,7 @@ class Loop(_core.Dispatcher):
 
 
 def pipeline_blocks() -> int:
-    """Returns the number of blocks that can pipeline tiles in shared memory; 0 if any device lacks bulk
+    """Returns the number of blocks that can pipeline tiles in shared memory, or 0 if any device lacks bulk
     copies or enough shared memory."""
     most = 0
     for device in range(_core.device_count()):
@@ -319,7 +319,7 @@ class Loops:
         """Like `generate_kernel`, for several kernels (type, type of the last block's reduction) that differ only
         in their widths."""
         kind = kinds[0][0]
-        builder = Builder(f"{self.name}_{kind}", f"{self.name}: {kind} {loop}")
+        builder = SourceBuilder(f"{self.name}_{kind}", f"{self.name}: {kind} {loop}")
         names = {
             letter: self._cxx_name(builder, dtype)
             for letter, dtype in zip("STO", (stored, loop, result), strict=True)
@@ -388,7 +388,7 @@ class Loops:
     def loop(
         self, kind, stored, loop, result, masked=False, wide=False, unary=False, exclusive=False,
         last="", cached=False, vec=1,
-    ) -> Loop:  # fmt: skip
+    ) -> LoopKernel:  # fmt: skip
         """Returns the kernel with these dtypes and options; the first launch compiles it.
 
         For most types of kernels, the first kernel is compiled alone, which is the fastest. A second kernel
@@ -426,11 +426,13 @@ class Loops:
                 rows = _row_count(taken, size)
                 for one, name in zip(kinds, names, strict=True):
                     kernel = Kernel(images, name, self.name, rows, self.options, labels=labels)
-                    self._loops.setdefault((*one, *common), Loop(kernel, ("plan", *taken)))
+                    self._loops.setdefault((*one, *common), LoopKernel(kernel, ("plan", *taken)))
                 found = self._loops[key]
             return found
 
-    def reducer(self, stored, loop, result, reorderable=False, exclusive=False) -> _core.Reducer:
+    def reduction_planner(
+        self, stored, loop, result, reorderable=False, exclusive=False
+    ) -> _core.Reducer:
         """Returns the C object that plans and launches reductions and scans for these dtypes."""
         key = (*map(dtype_key, (stored, loop, result)), reorderable, exclusive)
         found = self._reducers.get(key)
@@ -505,7 +507,7 @@ def reduce(loops, array, axes, loop, out, *, initial=None, where=None, reorderab
     int64 array (n, 2) of begins and ends): the axis is reduced by segments, and has length n in ``out``.
     ``divisor`` is for reduction operators that divide their result. Returns the Reducer.
     """
-    reducer = loops.reducer(array.dtype, loop, out.dtype, reorderable)
+    reducer = loops.reduction_planner(array.dtype, loop, out.dtype, reorderable)
     axis, ends = segments or (-1, None)
     reducer.reduce(
         aligned_array(array, stream), axes, out, initial=initial, where=where, segments=ends, axis=axis,
@@ -520,6 +522,6 @@ def accumulate(loops, array, axis, loop, out, stream=0, *, initial=None, exclusi
     ``loop`` is the dtype of the accumulators. ``initial`` is the bytes of a number that precedes the first element.
     ``exclusive``: each result excludes its own element; requires ``initial``. Returns the Reducer.
     """
-    reducer = loops.reducer(array.dtype, loop, out.dtype, exclusive=exclusive)
+    reducer = loops.reduction_planner(array.dtype, loop, out.dtype, exclusive=exclusive)
     reducer.scan(aligned_array(array, stream), out, axis, initial, stream)
     return reducer

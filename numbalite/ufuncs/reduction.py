@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numbalite._core import DeviceArray
     from numbalite.arguments import OperationLike
-    from numbalite.kernels.options import Given as Given_
+    from numbalite.kernels.options import KernelOptions as Given_
     from numbalite.ndarray.arrays import DeviceNDArray
 
 

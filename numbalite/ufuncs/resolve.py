@@ -67,7 +67,7 @@ def promote_scalars(inputs) -> tuple:
     return tuple(np.result_type(*strong, _WEAK_VALUE[t]) if t in _WEAK_KIND else t for t in inputs)
 
 
-class Request:
+class CallTypes:
     """The operands and options of a ufunc call, after their types were checked."""
 
     def __init__(self, ufunc, inputs, outputs=(), casting="same_kind", dtype=None, signature=None):
@@ -79,7 +79,7 @@ class Request:
         self.casting = casting
         self.fixed = fixed_types(ufunc, dtype, signature)
 
-    def checked(self, loop):
+    def check_loop(self, loop):
         """Returns the loop, if the operands can be cast to and from its types; otherwise raises NumPy's exceptions."""
         nin = self.ufunc.nin
         for i, (have, want) in enumerate(zip(self.inputs, loop, strict=False)):
@@ -152,7 +152,7 @@ def no_loop_error(ufunc):
 # --- a list of loops -----------------------------------------------------------------------------------
 
 
-def choose_loop(request: Request, loops) -> tuple:
+def choose_loop(request: CallTypes, loops) -> tuple:
     """Selects the loop for a call among ``loops``, tuples of the dtypes of inputs and outputs.
 
     Raises TypeError if no loop matches, NumPy's casting errors if operands cannot be cast.
@@ -171,7 +171,7 @@ def choose_loop(request: Request, loops) -> tuple:
             found = _loop_for_strong_inputs(request, loops)
         if found is None:
             raise _unsupported_error(request, loops)
-    return request.checked(found)
+    return request.check_loop(found)
 
 
 def _exact_loop(inputs, loops):
@@ -238,7 +238,7 @@ def _unsupported_error(request, loops):
 # --- ufuncs without signatures ---------------------------------------------------------------------------
 
 
-def choose_lazily(request: Request, results_of) -> tuple:
+def choose_lazily(request: CallTypes, results_of) -> tuple:
     """Returns the loop for a call of a ufunc without signatures.
 
     ``results_of(inputs)`` returns the result dtypes of the function for inputs of these dtypes.
@@ -247,7 +247,7 @@ def choose_lazily(request: Request, results_of) -> tuple:
     natural = tuple(_check_number(request, t) for t in promote_scalars(request.inputs))
     fixed = request.fixed
     if fixed is None:
-        return request.checked(natural + results_of(natural))
+        return request.check_loop(natural + results_of(natural))
     inputs = tuple(f or t for f, t in zip(fixed, natural, strict=False))
     tries = [inputs]
     if nin < len(fixed) and fixed[nin] is not None and len(set(fixed[nin:])) == 1:
@@ -255,7 +255,7 @@ def choose_lazily(request: Request, results_of) -> tuple:
     for inputs in dict.fromkeys(tries):
         loop = inputs + results_of(inputs)
         if all(f is None or f == t for f, t in zip(fixed, loop, strict=True)):
-            return request.checked(loop)
+            return request.check_loop(loop)
     raise no_loop_error(request.ufunc)
 
 

@@ -30,7 +30,7 @@ class RuledUfunc(CudaUfunc):
         return element.parameter_count(self._function), 1
 
     def _loop_for(self, *asked):
-        request = resolve.Request(self, *asked)
+        request = resolve.CallTypes(self, *asked)
         loop = tuple(self._rule(request))
         with self._lock:
             if loop not in self._loops:

@@ -28,18 +28,18 @@ _FEW_EACH = 32  # elements of a thread
 _HEAD = 16
 
 
-class _Index:
+class _BoundedIndex:
     """An index array on the device, for an axis of ``length`` elements."""
 
     def __init__(self, array, length, axis):
         self.array, self.length, self.axis = array, length, axis
 
-    def is_within(self):
+    def is_always_valid(self):
         """Returns whether all values of the dtype are valid, non-negative indices."""
         dtype = self.array.dtype
         return dtype.kind == "u" and np.iinfo(dtype).max < self.length
 
-    def problem(self, left):
+    def out_of_bounds_error(self, left):
         """Returns NumPy's IndexError for the index that is ``left`` elements before the end of the index
         array."""
         number = self.array.size - left
@@ -114,7 +114,7 @@ def _advance_indices(places, index, length):
 
 
 def _device_flat_indices(shape, parts, stream):
-    """Returns the flat indices for an index of integers and integer arrays along the first axes; None for any
+    """Returns the flat indices for an index of integers and integer arrays along the first axes, or None for any
     other index."""
     if len(parts) > len(shape):
         return None
@@ -132,7 +132,7 @@ def _device_flat_indices(shape, parts, stream):
                 array = operands.to_device(array, stream)
         if array.dtype.kind not in "iu":
             return None
-        indices.append(_Index(array, shape[axis], axis))
+        indices.append(_BoundedIndex(array, shape[axis], axis))
     try:
         np.broadcast_shapes(*(one.array.shape for one in indices))
     except ValueError:
@@ -146,7 +146,7 @@ def _device_flat_indices(shape, parts, stream):
         if array.dtype != np.int32:
             array = array.astype(np.int64, copy=False)
         return FlatIndices(
-            operands.contiguous_array(array, stream), None if one.is_within() else one
+            operands.contiguous_array(array, stream), None if one.is_always_valid() else one
         )
     for one in indices:
         _check_bounds(one, stream)
@@ -155,7 +155,7 @@ def _device_flat_indices(shape, parts, stream):
 
 def _check_bounds(index, stream):
     """Checks the bounds of an index array on the device, waits for the result, and raises IndexError."""
-    bad = _zeros(1, stream)
+    bad = _zero_counters(1, stream)
     flat = index.array
     if flat.ndim != 1:
         flat = flat._reshaped_view((flat.size,), "C", not flat.is_c_contiguous())
@@ -183,7 +183,7 @@ def wait_for_bounds_check(shape: tuple, indices: Any, bad: Any) -> None:
     left = int(bad[0])
     if left:
         array = operands.device_view(indices[0] if isinstance(indices, tuple) else indices)
-        raise _Index(array, shape[0], 0).problem(left)
+        raise _BoundedIndex(array, shape[0], 0).out_of_bounds_error(left)
 
 
 def _check_without_capture(index, bad, stream):
@@ -191,7 +191,7 @@ def _check_without_capture(index, bad, stream):
         return
     left = int(bad[0])
     if left:
-        raise index.problem(left)
+        raise index.out_of_bounds_error(left)
 
 
 def _flat_indices(shape, indices, stream):
@@ -227,7 +227,7 @@ def _add_axis(places, index, length, stream):
 _ZERO = np.zeros((), np.uint64)
 
 
-def _zeros(count, stream):
+def _zero_counters(count, stream):
     made = device_array(count, np.uint64, stream=stream)
     made._fill(_ZERO, stream)
     return made
@@ -254,9 +254,9 @@ def apply_at(
     count, length = places.size, array.size
     is_few = sums and length * array.itemsize <= _FEW_BYTES and count > length
     if is_few:
-        work = _zeros(2 + -(-length * array.itemsize // 8), stream)
+        work = _zero_counters(2 + -(-length * array.itemsize // 8), stream)
     else:
-        work = _zeros(1, stream)
+        work = _zero_counters(1, stream)
         if places.unchecked is not None:
             flat = numbers._reshaped_view((count,), "C", False)
             _find_bad_index[_block_count(count), plans.THREADS, stream](flat, length, work)

@@ -40,10 +40,10 @@ def test_documentation_lists_every_supported_function():
     shown = {name for words in re.findall(r"`([^`]*)`", table) for name in words.split()}
     known = {function for name in shown if (function := dispatch.numpy_function(name))}
     lacking = {
-        dispatch.name_of(function)
+        dispatch.qualified_name(function)
         for function in set(_core.array_functions) - known
-        if not dispatch.name_of(function).startswith("numpy.fft.")
-        and dispatch.name_of(function) != "numpy.in1d"  # removed in NumPy 2.4
+        if not dispatch.qualified_name(function).startswith("numpy.fft.")
+        and dispatch.qualified_name(function) != "numpy.in1d"  # removed in NumPy 2.4
         and not isinstance(function, types.MethodDescriptorType)
     }
     assert not lacking, "name them in docs/guide/numpy.md"

@@ -413,8 +413,10 @@ def test_transposed_copies_use_tiles(dtype, monkeypatch):
     with gaps."""
     monkeypatch.setattr(transposing, "MIN_BYTES", 0)
     found = []
-    real = transposing.matrix_stack
-    monkeypatch.setattr(transposing, "matrix_stack", lambda *a: found.append(real(*a)) or found[-1])
+    real = transposing.as_matrix_stack
+    monkeypatch.setattr(
+        transposing, "as_matrix_stack", lambda *a: found.append(real(*a)) or found[-1]
+    )
     for shape in ((130, 71), (64, 128), (3, 50, 40), (2, 2, 64, 33)):
         host = array_of_values(shape, dtype)
         d = cuda.to_device(host)
@@ -435,7 +437,7 @@ def test_transposed_copies_use_tiles(dtype, monkeypatch):
 
 
 def test_transposed_layouts_are_detected_as_stacks():
-    stack_of = transposing.matrix_stack
+    stack_of = transposing.as_matrix_stack
     assert stack_of((64, 32), (4, 256), (128, 4), 4) == ((1, 32, 64), (0, 256, 4), (0, 4, 128))
     stacked = stack_of((5, 2, 32, 64), (16384, 8192, 4, 128), (16384, 8192, 256, 4), 4)
     assert stacked == ((10, 64, 32), (8192, 128, 4), (8192, 4, 256))

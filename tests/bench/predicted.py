@@ -28,7 +28,7 @@ def part_of_gpu():
     units."""
     from numbalite.profiler import gpus
 
-    gpu = gpus.find("H200")
+    gpu = gpus.find_gpu("H200")
     return gpu._replace(
         multiprocessors=gpu.multiprocessors // PART,
         l2_bytes=gpu.l2_bytes // PART,

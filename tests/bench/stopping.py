@@ -159,7 +159,7 @@ def make_launches(module):
         "rows": lambda: module.rows[N // 128, 128](a, c, N),
         "tiled": lambda: module.tiled[tiles](a, b, c, N),
         "naive": lambda: module.naive[tiles](a, b, c, N),
-        "bodies": lambda: module.bodies[128, 128](points, forces, 16384),
+        "bodies": lambda: module.function_bodies[128, 128](points, forces, 16384),
         "mandelbrot": lambda: module.mandelbrot[tiles](whole, N),
         "roots": lambda: module.roots[N * N // 256, 256](c, N * N),
         "gcds": lambda: module.gcds[N, 256](whole, N * 256),

@@ -14,9 +14,9 @@ import pytest
 
 from numbalite import _core, cuda, vectorize
 from numbalite.course import judge
-from numbalite.course.catalogue import find
+from numbalite.course.catalogue import find_exercise
 from numbalite.course.grading import Grader
-from numbalite.course.marks import Mark, Marks
+from numbalite.course.marks import Mark, MarkTable
 
 
 @vectorize(["float32(float32)"], target="cuda")
@@ -74,7 +74,7 @@ def test_expected_results_are_not_in_any_stack_frame():
             is_like = array.shape == right.shape and array.dtype.kind in "biufc"
             if is_like and right.size > 2 and np.allclose(array, right, 1e-4):
                 leaks.append((right.size, len(calls), name))
-        return find("hidden_layer").reference()(greyscales, weights)
+        return find_exercise("hidden_layer").reference()(greyscales, weights)
 
     verdict = judge("hidden_layer", hidden_layer)
     assert len(calls) > 20 and not leaks, str(verdict)
@@ -112,7 +112,7 @@ def test_a_class_that_imitates_a_kernel_is_rejected(name):
 
 
 def test_kernel_with_a_replaced_class_is_rejected():
-    kernel = find("vadd").reference()
+    kernel = find_exercise("vadd").reference()
 
     class ReplacedKernelClass(type(kernel)):
         def __getitem__(self, configuration):
@@ -124,7 +124,7 @@ def test_kernel_with_a_replaced_class_is_rejected():
 
 def test_replaced_kernel_attributes_are_not_called():
     """A function that replaces an attribute of the kernel is not called."""
-    kernel = find("vadd").reference()
+    kernel = find_exercise("vadd").reference()
     kernel._resolve = kernel.configure = lambda *arguments: 1 / 0
     assert judge("vadd", kernel, speed=False)
 
@@ -134,17 +134,17 @@ def test_kernel_with_extensions_fails():
         def prepare_args(self, ty, value, **kw):
             return ty, value
 
-    kernel = find("vadd").reference()
+    kernel = find_exercise("vadd").reference()
     kernel.extensions.append(ArgumentExtension())
     assert "without extensions=" in judge("vadd", kernel).reason
 
 
 def test_function_that_skips_work_when_timed_fails():
     """The results are right until the third call with the large size."""
-    reference, met = find("hidden_layer").reference(), []
+    reference, met = find_exercise("hidden_layer").reference(), []
 
     def hidden_layer(greyscales, weights):
-        if greyscales.size in find("hidden_layer").large:
+        if greyscales.size in find_exercise("hidden_layer").large:
             met.append(1)
             if len(met) > 2:
                 return np.zeros_like(greyscales)
@@ -375,7 +375,7 @@ BankConflicts.expected = BankConflicts.wrong = BankConflicts.reference = BankCon
 
 
 CHANGED = {
-    "the judge": "from numbalite.course import judging\njudging._Judge._examine = lambda self, speed: None",
+    "the judge": "from numbalite.course import judging\njudging._AnswerJudge._run_all_checks = lambda self, speed: None",
     "comparisons": (
         "from numbalite.course.referee import RemoteReferee\n"
         "RemoteReferee.compare = lambda self, key, got, by_reference=False: None"
@@ -407,8 +407,8 @@ def test_other_answers_pass_after_a_forged_one(tmp_path, driver_kind, monkeypatc
     path.write_text(
         f"{RIGHT}\ndef wave(before, now, steps): return now\n"
         "from numbalite.course import judging\n"
-        "judging._Judge._examine = lambda self, speed: self._check_results()\n"
-        "judging._Judge._failure = lambda self, n, margin=0: None\n"
+        "judging._AnswerJudge._run_all_checks = lambda self, speed: self._check_results()\n"
+        "judging._AnswerJudge._mistake_at_size = lambda self, n, margin=0: None\n"
     )
     grader = Grader(path, speed=False)
     try:
@@ -449,7 +449,7 @@ def test_results_of_any_dtype_reach_the_referee(grade_answer, answer, said):
 
 def test_formulas_in_names_are_escaped_in_the_csv_table():
     names = ['=cmd|"/c calc"!A0', "+1", "-1", "@SUM(A1)", "\t=1", " =1", "anna", "x=1"]
-    table = Marks([Mark(name, name, "passed") for name in names]).csv()
+    table = MarkTable([Mark(name, name, "passed") for name in names]).csv()
     rows = list(csv.reader(io.StringIO(table)))
     cells = [row[0] for row in rows[1:]] + rows[0][1:-2]
     assert sorted(cells) == sorted(2 * [f"'{name}" for name in names[:-2]] + 2 * names[-2:])

@@ -9,7 +9,7 @@ import pytest
 from numbalite import cuda
 from numbalite.course import counters, judge
 from numbalite.course.arguments import Arguments
-from numbalite.course.catalogue import find
+from numbalite.course.catalogue import find_exercise
 from numbalite.course.checked import run_in_other_process
 from numbalite.course.referee import Referee
 from numbalite.judge.verdict import Failed
@@ -52,11 +52,11 @@ def test_uncoalesced_stores_exceed_the_sector_limit():
 def _exceeded_limit(name, solution):
     """Returns the `Failed` verdict of an answer whose results are right but which exceeds a
     limit."""
-    exercise = find(name)
+    exercise = find_exercise(name)
     arguments = Arguments(exercise, Referee(exercise).draw(exercise.counted).data, 0)
-    counted = counters.count(lambda: exercise.call(solution, *arguments.passed))
+    counted = counters.count_accesses(lambda: exercise.call(solution, *arguments.passed))
     with pytest.raises(Failed) as failed:
-        counters.check(exercise.limits, counted, "this size")
+        counters.check_limits(exercise.limits, counted, "this size")
     return failed.value
 
 
@@ -135,11 +135,11 @@ def test_a_limit_names_the_line_that_contributes_most():
     total = {"load_sectors_per_request": 5.1}
     limit = counters.Limit("load_sectors_per_request", most=5, hint="Read rows.")
     with pytest.raises(Failed) as failed:
-        counters.check((limit,), counters.CallCounters(total, rows), "9 rows")
+        counters.check_limits((limit,), counters.CallCounters(total, rows), "9 rows")
     assert failed.value.case.startswith("k.py, line 4: b\n")
     assert failed.value.case.endswith("16\nRead rows.")
     kept = counters.Limit("load_sectors_per_request", most=5.2)
-    assert "5.1 (at most 5.2)" in counters.check(
+    assert "5.1 (at most 5.2)" in counters.check_limits(
         (kept,), counters.CallCounters(total, rows), "9 rows"
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 from numbalite import cuda
 from numbalite.course import exercises, timeouts
-from numbalite.course.learner import Learner, Missing
+from numbalite.course.learner import Learner, MissingAnswer
 
 ANSWERS = '''"""Some answers."""
 
@@ -61,7 +61,7 @@ def test_learner_reads_answers_from_a_program(answers_program):
     assert learner.answer("bank_conflicts")(2) == 2
     assert learner.answer("vadd").__name__ == "vadd"
     with pytest.raises(
-        Missing, match=r"answers.py has no saxpy.\nNameError at answers.py, line 14"
+        MissingAnswer, match=r"answers.py has no saxpy.\nNameError at answers.py, line 14"
     ):
         learner.answer("saxpy")
 
@@ -89,7 +89,7 @@ def test_learner_reads_answers_from_a_notebook(tmp_path):
     assert learner.names() == ["bank_conflicts"]
     assert learner.answer("bank_conflicts")(8) == 8
     with pytest.raises(
-        Missing, match="mine.ipynb has no wave.\nValueError at <?mine.ipynb, cell cell-2"
+        MissingAnswer, match="mine.ipynb has no wave.\nValueError at <?mine.ipynb, cell cell-2"
     ):
         learner.answer("wave")
 
@@ -110,9 +110,9 @@ def test_endless_notebook_cell_times_out(tmp_path, monkeypatch, magic):
     learner = Learner(path)
     assert learner.answer("bank_conflicts")(2) == 5  # the next cells run
     said = "was not done after 0.5 seconds. It never ends: look at the condition of each loop."
-    with pytest.raises(Missing, match=re.escape(said)) as problem:
+    with pytest.raises(MissingAnswer, match=re.escape(said)) as problem:
         learner.answer("wave")
-    assert re.search(r"Endless at .*line [2-6]", str(problem.value))
+    assert re.search(r"TimeLimitExceeded at .*line [2-6]", str(problem.value))
 
 
 @pytest.mark.sim
@@ -124,7 +124,7 @@ def test_endless_kernel_in_a_cell_times_out(tmp_path, monkeypatch):
     x = cuda.to_device(np.zeros(1, np.int32))
     wait_forever.specialize(x)
     monkeypatch.setattr(timeouts, "CELL_LIMIT", 0.5)
-    with pytest.raises(timeouts.Endless, match=r"The cell was not done"):
+    with pytest.raises(timeouts.TimeLimitExceeded, match=r"The cell was not done"):
         with timeouts.time_limit(timeouts.CELL_LIMIT, "The cell"):
             wait_forever[1, 1](x)
             cuda.synchronize()
@@ -353,7 +353,7 @@ def test_invalid_command_lines_print_usage(run_python, tmp_path, driver_kind):
 
 
 def test_table_of_marks_is_formatted(tmp_path):
-    from numbalite.course.marks import Mark, Marks
+    from numbalite.course.marks import Mark, MarkTable
 
     marks = [
         Mark("bo", "vadd", "passed", "vadd: passed"),
@@ -361,7 +361,7 @@ def test_table_of_marks_is_formatted(tmp_path):
         Mark("ada", "wave", "missing", "no wave"),
         Mark("ada", "own", "passed", "own: passed"),
     ]
-    table = Marks(marks, {"vadd": 1, "wave": 3, "unused": 1})
+    table = MarkTable(marks, {"vadd": 1, "wave": 3, "unused": 1})
     assert table.lines() == [
         "learner  vadd  wave  own  passed   points",
         "ada               -  yes  1 of 2        1",

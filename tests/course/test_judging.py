@@ -16,7 +16,7 @@ import pytest
 from numbalite import cuda, errors, guvectorize, vectorize
 from numbalite.course import Assessment, exercises, judge
 from numbalite.course.assessment import EXERCISES
-from numbalite.course.catalogue import find
+from numbalite.course.catalogue import find_exercise
 from numbalite.judge.guarded import is_unwritten, unwritten
 
 NOTEBOOKS = pathlib.Path(__file__).resolve().parents[2] / "notebooks"
@@ -26,7 +26,7 @@ NOTEBOOKS = pathlib.Path(__file__).resolve().parents[2] / "notebooks"
 
 @pytest.mark.parametrize("name", exercises())
 def test_reference_solutions_pass(name):
-    verdict = judge(name, find(name).reference())
+    verdict = judge(name, find_exercise(name).reference())
     assert verdict.passed, str(verdict)
     assert (verdict and verdict.ratio is None) or verdict.ratio > 0
 
@@ -252,7 +252,7 @@ def test_a_race_is_found_on_a_machine_with_a_gpu(monkeypatch):
     monkeypatch.setattr(device, "simulated", lambda: False)
     verdict = judge("increment_2d", increment_2d, speed=False)
     assert not verdict and "cuda.checks" in verdict.case and "last" in verdict.case
-    verdict = judge("increment_2d", find("increment_2d").reference(), speed=False)
+    verdict = judge("increment_2d", find_exercise("increment_2d").reference(), speed=False)
     assert verdict and any("on the simulator, finds no race" in note for note in verdict.notes)
 
 
@@ -415,7 +415,7 @@ def test_endless_kernel_fails(monkeypatch):
     assert "not done after 0.5 s" in verdict.case and "vadd" in verdict.case
     assert time.perf_counter() - start < 20
     monkeypatch.undo()
-    assert judge("vadd", find("vadd").reference(), speed=False)
+    assert judge("vadd", find_exercise("vadd").reference(), speed=False)
 
 
 def test_abandoned_answer_is_stopped(monkeypatch):
@@ -450,7 +450,7 @@ def test_a_limit_stops_a_kernel_and_the_thread_ends(monkeypatch):
     with pytest.raises(errors.KernelTimeout) as raised:
         timeouts.run_in_thread(lambda: waits[2, 32](x))
     assert time.perf_counter() - begin < 0.5 + timeouts.GRACE
-    failed = mistakes.explain(raised.value)
+    failed = mistakes.exception_message(raised.value)
     assert failed.reason == mistakes.ENDLESS and "waits" in failed.case
     waits[1, 1](cuda.to_device(np.ones(2, np.int32)))
     cuda.synchronize()
@@ -562,7 +562,7 @@ def test_intermediate_copies_are_reported():
 
 @pytest.mark.parametrize("name", ["hidden_layer", "noisy_pulses"])
 def test_device_array_instead_of_a_numpy_array_fails(name):
-    reference = find(name).reference()
+    reference = find_exercise(name).reference()
     verdict = judge(name, lambda *arguments: cuda.to_device(reference(*arguments)))
     assert verdict.reason == (
         "It returns a device array; a NumPy array is wanted: copy the result back, with copy_to_host()."
@@ -574,7 +574,9 @@ def test_unnecessary_copies_of_device_arrays_fail():
     back."""
 
     def spectrum_of_host_copy(heights, width, bins):
-        return find("spectrum").reference()(cuda.to_device(heights.copy_to_host()), width, bins)
+        return find_exercise("spectrum").reference()(
+            cuda.to_device(heights.copy_to_host()), width, bins
+        )
 
     verdict = judge("spectrum", spectrum_of_host_copy)
     assert not verdict
@@ -717,7 +719,7 @@ def test_a_race_is_described():
 
 def test_slow_solution_fails(monkeypatch):
     """The limit is so high that a busy machine does not reach it."""
-    monkeypatch.setattr(type(find("hidden_layer")), "simulated_limit", 1.2)
+    monkeypatch.setattr(type(find_exercise("hidden_layer")), "simulated_limit", 1.2)
     scale, activate = _make_layer_ufuncs()
 
     def hidden_layer(greyscales, weights):
@@ -728,7 +730,7 @@ def test_slow_solution_fails(monkeypatch):
     verdict = judge("hidden_layer", hidden_layer)
     assert not verdict and verdict.reason.startswith("Right, but too slow: ")
     assert verdict.ratio > 1.2 and verdict.seconds > 0.3
-    assert find("hidden_layer").hint in verdict.reason
+    assert find_exercise("hidden_layer").hint in verdict.reason
 
 
 def test_large_inputs_are_checked():
@@ -736,7 +738,7 @@ def test_large_inputs_are_checked():
 
     def hidden_layer(greyscales, weights):
         x = activate(scale(cuda.to_device(greyscales), cuda.to_device(weights))).copy_to_host()
-        if x.size in find("hidden_layer").large:
+        if x.size in find_exercise("hidden_layer").large:
             x[-1] += 1
         return x
 
@@ -747,7 +749,7 @@ def test_large_inputs_are_checked():
 
 @pytest.mark.sim
 def test_simulated_times_are_labelled():
-    verdict = judge("vadd", find("vadd").reference())
+    verdict = judge("vadd", find_exercise("vadd").reference())
     assert verdict.simulated
     assert any("times of a CPU, not of a GPU" in note for note in verdict.notes)
 
@@ -765,7 +767,7 @@ def python_solutions(section):
 @pytest.mark.parametrize("name", [name for name, kind in exercises().items() if kind.section])
 def test_answers_with_python_bodies_pass(name):
     """Each exercise may be solved in Python or in CUDA C++."""
-    verdict = judge(name, python_solutions(find(name).section)[name], speed=False)
+    verdict = judge(name, python_solutions(find_exercise(name).section)[name], speed=False)
     assert verdict.passed, str(verdict)
 
 

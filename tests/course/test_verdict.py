@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from numbalite.course import Verdict, assess, tolerance
-from numbalite.course.verdict import duration
-from numbalite.course.work import HostArray, OnTheHost, Work, guard_array, plain_array
-from numbalite.judge.compare import mismatch, row
+from numbalite.course.verdict import duration_text
+from numbalite.course.work import ComputedOnHost, DriverWork, HostArray, guard_array, plain_array
+from numbalite.judge.compare import array_text, find_mismatch
 from numbalite.types.tolerance import Tolerance
 
 
@@ -63,35 +63,35 @@ def test_tolerance_depends_on_dtype_and_terms():
 def test_mismatch_reports_the_first_wrong_element():
     want = np.arange(12, dtype=np.float32).reshape(3, 4)
     got = want.copy()
-    assert mismatch(got, want) is None
+    assert find_mismatch(got, want) is None
     got[1, 2] += 1
     got[2, 0] = np.nan
-    found = mismatch(got, want)
+    found = find_mismatch(got, want)
     assert found.place == (1, 2) and found.wrong == 2 and found.total == 12
     assert (found.got, found.expected) == (7, 6)
 
 
 def test_nan_and_infinity_compare_equal_to_themselves():
     odd = np.array([np.nan, np.inf, -np.inf, 1], np.float32)
-    assert mismatch(odd, odd) is None
-    assert mismatch(odd, np.zeros(4, np.float32)).wrong == 4
-    assert mismatch(np.zeros(4, np.float32), odd).wrong == 4
-    assert mismatch(odd[::-1], odd).wrong == 4
+    assert find_mismatch(odd, odd) is None
+    assert find_mismatch(odd, np.zeros(4, np.float32)).wrong == 4
+    assert find_mismatch(np.zeros(4, np.float32), odd).wrong == 4
+    assert find_mismatch(odd[::-1], odd).wrong == 4
 
 
 def test_integers_are_compared_exactly():
     large = np.array([2**62 + 1, 2**62])
-    assert mismatch(large, large + np.array([0, 1])).place == (1,)
+    assert find_mismatch(large, large + np.array([0, 1])).place == (1,)
 
 
 def test_absolute_tolerance_bounds_the_difference():
-    assert mismatch(np.float32([1e-7]), np.float32([0.0]), Tolerance(0, 0, 1e-6)) is None
-    assert mismatch(np.float32([1e-5]), np.float32([0.0]), Tolerance(0, 0, 1e-6))
+    assert find_mismatch(np.float32([1e-7]), np.float32([0.0]), Tolerance(0, 0, 1e-6)) is None
+    assert find_mismatch(np.float32([1e-5]), np.float32([0.0]), Tolerance(0, 0, 1e-6))
 
 
 def test_launches_and_copies_are_formatted():
-    assert str(Work(1, 0, 0)) == "1 launch and no copies"
-    copying = Work(3, 1_600_000, 999)
+    assert str(DriverWork(1, 0, 0)) == "1 launch and no copies"
+    copying = DriverWork(3, 1_600_000, 999)
     assert str(copying) == "3 launches, copies 1.6 MB to the device and 999 bytes back"
 
 
@@ -99,14 +99,16 @@ def test_guarded_host_arrays_raise_in_numpy_functions():
     x = guard_array(np.arange(3.0))
     assert isinstance(x, HostArray) and type(plain_array(x)) is np.ndarray
     for work in (lambda: x + 1, lambda: np.exp(x), lambda: x.sum(), lambda: np.add(1, x)):
-        with pytest.raises(OnTheHost):
+        with pytest.raises(ComputedOnHost):
             work()
     assert np.empty_like(x).shape == (3,) and len(x) == x.size == 3
 
 
 def test_durations_and_rows_are_formatted():
     assert (
-        duration(2.5) == "2.5 s" and duration(0.25) == "250 ms" and duration(41.34e-6) == "41.3 µs"
+        duration_text(2.5) == "2.5 s"
+        and duration_text(0.25) == "250 ms"
+        and duration_text(41.34e-6) == "41.3 µs"
     )
-    assert row(np.array([[1, 2], [3, 4]])) == "[[1, 2], [3, 4]]"
-    assert row(np.float32([0.1, 1e10])) == "[0.1, 1e+10]"
+    assert array_text(np.array([[1, 2], [3, 4]])) == "[[1, 2], [3, 4]]"
+    assert array_text(np.float32([0.1, 1e10])) == "[0.1, 1e+10]"

@@ -129,8 +129,8 @@ def read_headers(data):
     near, kind = str(theirs / "inner"), s.pick(("sim", "host"))
     arguments = unit, "", [str(theirs)], near, str(own), s.flag(), kind, s.flag()
     try:
-        found = hostheaders.Headers(*arguments)
-        found.with_copies(found.translated(unit.text)), found.search()
+        found = hostheaders.CopiedHeaders(*arguments)
+        found.include_copies(found.translate_source_text(unit.text)), found.search_options()
     except (*EXPECTED, OSError):
         pass
     after = {p: c for p, c in contents_by_path(root).items() if own not in p.parents}

@@ -103,7 +103,7 @@ def fuzz_code(data):
     call_or_exception(
         lambda: translation.translate_source(text, spared=divisions.unmarked_macros([text]))
     )
-    call_or_exception(linemap.consecutive_text(text, "a.py").numbered)
+    call_or_exception(linemap.consecutive_text(text, "a.py").with_line_directives)
     call_or_exception(irpatch.rewrite_ir, text)
     call_or_exception(irpatch.rewrite_ir, text, checks=("memory", "unwritten", "nan"))
 
@@ -245,7 +245,7 @@ def fuzz_images(data):
         count = int.from_bytes(good[16 + 56 : 16 + 58], "little")
         head = 16 + 64 + 56 * count  # numbalite's magic, the ELF header, the program headers
         raw = s.change(good[:head], 3)[:head].ljust(head, b"\0") + good[head:]
-    call_or_exception(elf.thread_locals, raw[16:])
+    call_or_exception(elf.thread_local_variables, raw[16:])
     call_or_exception(elf.undefined_symbols, raw[16:])
     module, problem = call_or_exception(_core.Module, raw)
     if module is not None:

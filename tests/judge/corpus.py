@@ -257,7 +257,7 @@ def judge_submission(name, text, folder, kind="", speed=False):
     """Returns the Verdict on a text. ``name`` is the name of a task, or a Task."""
     path = pathlib.Path(folder, "kernel.py" if kind == "py" else "kernel.cu")
     path.write_text(text)
-    task = taskfile.load(name) if isinstance(name, str) else name
+    task = taskfile.load_task(name) if isinstance(name, str) else name
     return judging.judge(task, str(path), kind=kind, speed=speed)
 
 

@@ -131,14 +131,14 @@ def gpu_mode(folder, text):
 @BOTH
 def test_tasks_of_gpu_mode_are_read(reference_sources, tmp_path):
     path = gpu_mode(tmp_path, reference_sources[0])
-    task = taskfile.load(path)
+    task = taskfile.load_task(path)
     assert task.name == "blend"
     assert task.signature == "void(const float32[:, ::1], const float32[:, ::1], float32[:, ::1])"
     assert [p.name for p in task.parameters] == ["first", "second", "out"]
     assert task.sizes == [(3, 33), (40, 7)] and task.benchmarks == ((200, 100),)
     # Each case has other data, and the result of float64.
     rng = np.random.default_rng(1)
-    one, two = (cases.draw(task, (3, 33), "normal", rng) for _ in range(2))
+    one, two = (cases.draw_case(task, (3, 33), "normal", rng) for _ in range(2))
     assert not np.array_equal(one.arguments[0], two.arguments[0])
     first, second = (a.astype(np.float64) for a in one.arguments[:2])
     np.testing.assert_array_equal(
@@ -154,7 +154,7 @@ def test_tasks_of_gpu_mode_are_read(reference_sources, tmp_path):
 def test_tasks_of_kernelbench_are_read(reference_sources, tmp_path):
     path = tmp_path / "12_Sum_of_rows_.py"
     path.write_text(reference_sources[1])
-    task = taskfile.load(str(path))
+    task = taskfile.load_task(str(path))
     assert task.name == "Sum_of_rows"
     assert task.signature == "void(const float32[:, ::1], float32[::1])"
     assert task.sizes == [(32, 32)] and task.benchmarks == ((4096, 16384),)
@@ -167,12 +167,12 @@ def test_tasks_of_kernelbench_are_read(reference_sources, tmp_path):
 
 def test_launch_of_other_formats_is_an_expression(tmp_path):
     path = gpu_mode(tmp_path, GPU_MODE)
-    task = taskfile.load(path, "(first.shape[0], 64)")
-    case = cases.draw(task, (40, 7), "normal", np.random.default_rng(1))
+    task = taskfile.load_task(path, "(first.shape[0], 64)")
+    case = cases.draw_case(task, (40, 7), "normal", np.random.default_rng(1))
     assert task.launch(*case.arguments) == (40, 64)
-    assert taskfile.load(path).launch(*case.arguments) == (2, 256)
+    assert taskfile.load_task(path).launch(*case.arguments) == (2, 256)
     with pytest.raises(ValueError, match="--launch is for tasks in other formats"):
-        taskfile.load("vadd", "(1, 32)")
+        taskfile.load_task("vadd", "(1, 32)")
 
 
 @pytest.mark.parametrize(
@@ -185,19 +185,19 @@ def test_launch_of_other_formats_is_an_expression(tmp_path):
 )
 def test_invalid_launch_expressions_name_the_parameters(launch, message):
     with pytest.raises(ValueError, match=f"--launch '.*{message}"):
-        formats._launch(launch, ["x", "out"])(1, 2)
+        formats._launch_function(launch, ["x", "out"])(1, 2)
 
 
 def test_incomplete_tasks_name_what_is_missing(tmp_path):
     with pytest.raises(TypeError, match="has no task.yml: a folder is a task of GPU MODE"):
-        formats.read(str(tmp_path), None)
+        formats.read_task(str(tmp_path), None)
     (tmp_path / "task.yml").write_text('tests:\n  - {"n": 4, "seed": 1}\n')
     (tmp_path / "reference.py").write_text("def generate_input(n, seed):\n    return 1\n")
     with pytest.raises(TypeError, match="reference.py must define ref_kernel"):
-        formats.read(str(tmp_path), None)
+        formats.read_task(str(tmp_path), None)
     (tmp_path / "relu.py").write_text("def get_inputs():\n    return []\n")
     with pytest.raises(TypeError, match="relu.py must define Model"):
-        formats.read(str(tmp_path / "relu.py"), None)
+        formats.read_task(str(tmp_path / "relu.py"), None)
 
 
 def test_results_without_an_array_get_a_parameter():
@@ -218,7 +218,7 @@ def test_tasks_that_are_no_functions_raise(old, new, message, tmp_path):
     path = tmp_path / "task.py"
     path.write_text(KERNELBENCH.replace(old, new))
     with pytest.raises(TypeError, match=message):
-        taskfile.load(str(path))
+        taskfile.load_task(str(path))
 
 
 def test_missing_packages_of_a_task_are_named(tmp_path, capsys):

@@ -44,7 +44,7 @@ if (i < x.size()) out(i, 0) = sinf(x[i]) + q[i % 64], out(i, 1) = cosf(x[i]);
 
 
 def test_every_task_has_an_honest_kernel():
-    assert sorted(HONEST) == taskfile.names()
+    assert sorted(HONEST) == taskfile.task_names()
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_honest_twins_of_attacks_pass(attack, tmp_path):
 
 def test_source_filter_accepts_honest_kernels():
     for pair in TASKS.values():
-        assert refusal.reasons(submission_text(pair)) == [], pair.name
+        assert refusal.refusal_reasons(submission_text(pair)) == [], pair.name
 
 
 def test_sources_with_pointers_pass(tmp_path):
@@ -208,7 +208,9 @@ REFUSED = {
 
 @pytest.mark.parametrize("text", sorted(REFUSED))
 def test_host_code_in_sources_is_rejected(text):
-    assert any(REFUSED[text] in reason for reason in refusal.reasons(text)), refusal.reasons(text)
+    assert any(REFUSED[text] in reason for reason in refusal.refusal_reasons(text)), (
+        refusal.refusal_reasons(text)
+    )
 
 
 @pytest.mark.parametrize(
@@ -223,7 +225,7 @@ def test_host_code_in_sources_is_rejected(text):
     ],
 )
 def test_device_code_is_accepted(text):
-    assert refusal.reasons(text) == []
+    assert refusal.refusal_reasons(text) == []
 
 
 def test_the_smallest_failing_case_is_shown(tmp_path):
@@ -263,13 +265,13 @@ def test_judge_command_without_a_task_prints_usage():
 
 
 def test_case_sizes_include_block_edges():
-    chosen = cases.sizes(taskfile.load("vadd"))
+    chosen = cases.sizes(taskfile.load_task("vadd"))
     assert {(0,), (1,), (31,), (32,), (33,), (255,), (257,), (1000,)} <= set(chosen)
     assert all(a <= b for a, b in itertools.pairwise(chosen))
 
 
 def test_expected_results_have_double_precision():
-    case = cases.draw(taskfile.load("total"), (1000,), "normal", np.random.default_rng(1))
+    case = cases.draw_case(taskfile.load_task("total"), (1000,), "normal", np.random.default_rng(1))
     x = case.arguments[0]
     assert case.expected["out"][0] == np.float32(x.astype(np.float64).sum())
     assert case.expected["out"].dtype == np.float32
@@ -278,9 +280,9 @@ def test_expected_results_have_double_precision():
 def test_tolerance_follows_from_the_condition_number():
     """If summands cancel, one rounding of the inputs changes the sum considerably."""
     rng = np.random.default_rng(1)
-    total = taskfile.load("total")
-    small = cases.draw(total, (1000,), "normal", rng).allowed["out"].absolute
-    large = cases.draw(total, (1000,), "large", rng).allowed["out"].absolute
+    total = taskfile.load_task("total")
+    small = cases.draw_case(total, (1000,), "normal", rng).allowed["out"].absolute
+    large = cases.draw_case(total, (1000,), "large", rng).allowed["out"].absolute
     assert np.max(large) > 100 * np.max(small)
 
 

@@ -111,10 +111,10 @@ def test_progress_counts_the_blocks_of_a_running_grid():
 
 
 def test_progress_line_describes_a_running_kernel():
-    assert progress.describe("spin", 1234, 65536, 12.3) == (
+    assert progress.progress_text("spin", 1234, 65536, 12.3) == (
         "spin on the simulator: 1,234 of 65,536 blocks … 12 s"
     )
-    assert progress.describe("", 0, 0, 3.0) == "the GPU is at work … 3 s"
+    assert progress.progress_text("", 0, 0, 3.0) == "the GPU is at work … 3 s"
 
 
 LONG = f"""kernel = cuda.jit('''{SPIN}''')

@@ -32,7 +32,7 @@ def test_notebook_shows_errors_and_prints_in_order(run_notebook):
     slow = (
         "import time\nfrom numbalite.jupyter import progress\n"
         "from numbalite.compilers import Source\n"
-        "with progress.watch(Source('', name='/x/slow <1>.cu'), ('cuda', 9, 0)):\n    time.sleep(2)"
+        "with progress.show_compilation(Source('', name='/x/slow <1>.cu'), ('cuda', 9, 0)):\n    time.sleep(2)"
     )
     outputs = run_notebook(
         SETUP, PRINTS, in_order, late, "print('next')", shell_too, wrong, "tell", slow
@@ -129,7 +129,7 @@ def test_progress_is_shown_and_removed(monkeypatch):
     monkeypatch.setattr(progress, "STEP", 0.05)
     import time
 
-    with progress.watch(Source("", name="matmul.cu"), ("cuda", 9, 0)):
+    with progress.show_compilation(Source("", name="matmul.cu"), ("cuda", 9, 0)):
         deadline = time.monotonic() + 60
         while len(sent) < 3 and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -138,12 +138,12 @@ def test_progress_is_shown_and_removed(monkeypatch):
     assert sent[-1][0] is None
     assert len({identity for _, _, identity in sent}) == 1
     sent.clear()
-    with progress.watch(Source("", name="matmul.cu"), ("sim",)):
+    with progress.show_compilation(Source("", name="matmul.cu"), ("sim",)):
         pass
     assert not sent
     shell.kernel = None  # a terminal
     monkeypatch.setattr(progress, "DELAY", 0)
-    with progress.watch(Source("", name="matmul.cu"), ("sim",)):
+    with progress.show_compilation(Source("", name="matmul.cu"), ("sim",)):
         time.sleep(0.05)
     assert not sent
 

@@ -3,7 +3,7 @@
 import pytest
 from IPython.core.error import UsageError
 
-from numbalite.jupyter.timing import GpuTiming, duration, rate
+from numbalite.jupyter.timing import GpuTiming, duration_text, rate_text
 
 # These tests pass host arrays to kernels for convenience.
 
@@ -91,10 +91,10 @@ def test_counting_launches_leaves_the_driver_as_it_was(time_line):
 
 
 def test_durations_and_rates_are_formatted():
-    assert [duration(t) for t in (0, 1.5e-9, 2.34567e-6, 0.0123, 1.0, 75.0, 4000)] == [
+    assert [duration_text(t) for t in (0, 1.5e-9, 2.34567e-6, 0.0123, 1.0, 75.0, 4000)] == [
         "0 ns", "1.5 ns", "2.35 µs", "12.3 ms", "1 s", "75 s", "4000 s",
     ]  # fmt: skip
-    assert [rate(r) for r in (3.21e12, 4.5e9, 1.2e6, 999, 0.5)] == [
+    assert [rate_text(r) for r in (3.21e12, 4.5e9, 1.2e6, 999, 0.5)] == [
         "3.21 TB/s", "4.5 GB/s", "1.2 MB/s", "999 B/s", "0.5 B/s",
     ]  # fmt: skip
     bound = GpuTiming([2e-6], 3e-6, 10, 1)

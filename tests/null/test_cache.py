@@ -102,7 +102,7 @@ def test_directory_writable_by_others_is_rejected(cache_folder, mode):
 def test_file_in_place_of_the_cache_folder_warns(cache_folder):
     cache_folder.write_text("")
     with pytest.warns(errors.CacheWarning):
-        assert cache.directory() is None
+        assert cache.usable_directory() is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
@@ -110,12 +110,12 @@ def test_directory_of_another_user_warns(cache_folder):
     cache_folder.mkdir(mode=0o700)
     os.chown(cache_folder, 12345, 12345)
     with pytest.warns(errors.CacheWarning, match="another user"):
-        assert cache.directory() is None
+        assert cache.usable_directory() is None
 
 
 def test_disabled_cache_stores_nothing(cache_folder, monkeypatch):
     monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
-    assert cache.directory() is None and not cache.store_image(cache_key(1), IMAGE)
+    assert cache.usable_directory() is None and not cache.store_image(cache_key(1), IMAGE)
     assert cache.load_image(cache_key(1)) is None and not cache_folder.exists()
     assert cache.load_image(None) is None and not cache.store_image(None, IMAGE)
 

@@ -11,23 +11,23 @@ import pytest
 from numbalite import types
 from numbalite.cxx.capture import (
     CONSTANT_MEMORY,
-    Capture,
+    CapturedValues,
     Scope,
     add_members,
     ascii_name,
-    capture,
+    capture_values,
     check_parameters,
     constant_array,
     constant_definition,
     literal_text,
-    members,
+    module_members,
     scope_of,
 )
 from numbalite.cxx.freenames import free_names
 
 
 def capture_names(source, parameters=(), **values):
-    return capture(free_names(source, parameters), Scope({}, values))
+    return capture_values(free_names(source, parameters), Scope({}, values))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_members_of_modules_and_enumerations_are_captured():
         free_names(source, ["p"]),
         Scope({}, {"math": math, "lib": module, "colour": colour, "p": math}),
     )
-    used = members(source, names, scope)
+    used = module_members(source, names, scope)
     assert [m.dotted for m in used] == [
         "math.pi",
         "lib.inner.e",
@@ -147,14 +147,14 @@ def test_members_of_modules_and_enumerations_are_captured():
     ]
     assert [m.name for m in used][:2] == ["math_pi", "lib_inner_e"]
     assert [source[m.start : m.end] for m in used] == [m.dotted for m in used]
-    found = Capture()
+    found = CapturedValues()
     add_members(found, used)
     assert found.constants["colour_RED"] == found.constants["colour_RED_value"] == 3
     assert found.arrays.keys() == {"lib_table"}
     frozen = scope.frozen_copy(names)
     assert not frozen.locals
     frozen.locals["math.pi"] = 3
-    assert frozen.member(["math", "pi", "x"]) == (3, 2)
+    assert frozen.module_member(["math", "pi", "x"]) == (3, 2)
 
 
 @pytest.mark.parametrize(

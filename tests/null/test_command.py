@@ -12,7 +12,7 @@ def test_missing_compiler_prints_one_sentence(monkeypatch, capsys, arguments):
         given.pop(0)
         raise CudaSupportError("no C++ compiler was found: pip install ziglang")
 
-    monkeypatch.setattr(command, "run", raise_without_compiler)
+    monkeypatch.setattr(command, "run_command", raise_without_compiler)
     assert command.main(arguments) == 1
     printed = capsys.readouterr()
     expected = f"numbalite {arguments[0]}: no C++ compiler was found: pip install ziglang\n"

@@ -14,13 +14,14 @@ CUDA_SRC = Path(__file__).resolve().parents[2] / "cuda_src"
 
 def test_plain_sources_get_no_prologue():
     assert (
-        devicelib.parts_for({"i", "n", "x", "grid", "blockIdx", "array", "float", "printf"}) == []
+        devicelib.library_parts({"i", "n", "x", "grid", "blockIdx", "array", "float", "printf"})
+        == []
     )
 
 
 def test_every_name_is_declared_in_its_header():
     for name, part in devicelib.PARTS.items():
-        assert devicelib.parts_for({name}) == [part]
+        assert devicelib.library_parts({name}) == [part]
         text = (CUDA_SRC / devicelib.header_name(part)).read_text()
         if part == "math":
             for header in ("math_base", "math_constants"):
@@ -31,7 +32,14 @@ def test_every_name_is_declared_in_its_header():
 
 def test_headers_are_included_in_a_fixed_order():
     names = {"xoroshiro128p_next", "complex64", "tuple", "sin", "this_grid", "array", "C"}
-    assert devicelib.parts_for(names) == ["math", "complex", "tuple", "random", "groups", "layout"]
+    assert devicelib.library_parts(names) == [
+        "math",
+        "complex",
+        "tuple",
+        "random",
+        "groups",
+        "layout",
+    ]
 
 
 def test_prologue_declares_the_named_math_functions():
@@ -55,15 +63,15 @@ def test_math_header_declares_all_prologue_functions():
 
 
 def test_layout_names_are_declared_only_with_array():
-    assert devicelib.parts_for({"C", "F"}) == []
-    assert devicelib.parts_for({"array", "F"}) == ["layout"]
+    assert devicelib.library_parts({"C", "F"}) == []
+    assert devicelib.library_parts({"array", "F"}) == ["layout"]
 
 
 def test_toolkit_headers_replace_library_headers():
     names = {"cooperative_groups", "this_grid", "INT_MAX"}
-    assert devicelib.parts_for(names) == ["limits", "groups"]
-    assert devicelib.parts_for(names, ["cooperative_groups.h"]) == ["limits"]
-    assert devicelib.parts_for(names, ["cooperative_groups/reduce.h", "climits"]) == ["limits"]
+    assert devicelib.library_parts(names) == ["limits", "groups"]
+    assert devicelib.library_parts(names, ["cooperative_groups.h"]) == ["limits"]
+    assert devicelib.library_parts(names, ["cooperative_groups/reduce.h", "climits"]) == ["limits"]
 
 
 def test_every_library_header_exists():

@@ -12,7 +12,7 @@ import pytest
 from numbalite import compilers, errors
 from numbalite.compilers import Source, bundled, files, headers, linking, nvrtc, toolkit
 from numbalite.compilers import _cache_key as unit_key
-from numbalite.cxx.slip import Lines, Slip
+from numbalite.cxx.slip import LineRange, Slip
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def machine_without_toolkit(monkeypatch, tmp_path):
     monkeypatch.setattr(toolkit, "SYSTEM_LIBRARIES", ())
     monkeypatch.setattr(toolkit, "_libraries_by_pathfinder", list)
     monkeypatch.setattr(toolkit, "_include_by_pathfinder", lambda part: None)
-    monkeypatch.setattr(toolkit, "_driver_major", lambda: None)
+    monkeypatch.setattr(toolkit, "_driver_cuda_major", lambda: None)
     monkeypatch.setattr(toolkit, "opened", None)
     monkeypatch.setattr(toolkit, "_chosen", None)
     monkeypatch.setattr(toolkit, "_directories", {})
@@ -60,7 +60,7 @@ def test_nvrtc_version_depends_on_the_driver(tmp_path, monkeypatch):
     new = write_file(tmp_path / "site/nvidia/cu13/lib/libnvrtc.so.13")
     old = write_file(tmp_path / "site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
     for driver, expected in ((12, old), (13, new), (14, new), (11, new)):
-        monkeypatch.setattr(toolkit, "_driver_major", lambda driver=driver: driver)
+        monkeypatch.setattr(toolkit, "_driver_cuda_major", lambda driver=driver: driver)
         assert toolkit.nvrtc_library().path == expected
 
 
@@ -114,7 +114,7 @@ def test_headers_of_pip_packages_are_found(tmp_path):
     write_file(root / "crt/host_defines.h")
     write_file(root / "cccl/cuda/std/version")
     assert toolkit.include_directories(library) == (str(root), str(root / "cccl"))
-    assert toolkit.missing_parts(toolkit.include_directories(library)) == [
+    assert toolkit.missing_toolkit_parts(toolkit.include_directories(library)) == [
         ("curand", "nvidia-curand")
     ]
 
@@ -161,7 +161,7 @@ def test_missing_cuda_12_headers_name_their_package(tmp_path):
     library = write_file(root / "cuda_nvrtc/lib/libnvrtc.so.12")
     write_file(root / "cuda_runtime/include/cuda_fp16.h")
     found = toolkit.include_directories(library)
-    assert dict(toolkit.missing_parts(found, 12)) == {
+    assert dict(toolkit.missing_toolkit_parts(found, 12)) == {
         "crt": "nvidia-cuda-nvcc-cu12",
         "cccl": "nvidia-cuda-cccl-cu12",
         "curand": "nvidia-curand-cu12",
@@ -171,7 +171,7 @@ def test_missing_cuda_12_headers_name_their_package(tmp_path):
     write_file(root / "curand/include/curand_kernel.h")
     toolkit._directories.clear()
     found = toolkit.include_directories(library)
-    assert toolkit.missing_parts(found, 12) == []
+    assert toolkit.missing_toolkit_parts(found, 12) == []
 
 
 @pytest.fixture
@@ -460,8 +460,8 @@ def test_every_source_field_is_in_the_cache_key(tmp_path, monkeypatch):
         "text": base.text + " ", "name": "other.cu", "kernels": ("k",), "variables": ("v",),
         "describe": False, "options": ("-DX",), "std": "c++20", "headers": (("a.h", ""),),
         "fastmath": True, "debug": True, "lineinfo": True, "opt": 1, "max_registers": 9,
-        "boundscheck": True, "linked": (linking.Binary("ptx", "a.ptx", b""),), "is_python": True,
-        "users": (Lines("k.py", 1, 2),), "slips": (Slip("k.py", 1, "unused", "", ""),), "stoppable": True,
+        "boundscheck": True, "linked": (linking.LinkedBinary("ptx", "a.ptx", b""),), "is_python": True,
+        "users": (LineRange("k.py", 1, 2),), "slips": (Slip("k.py", 1, "unused", "", ""),), "stoppable": True,
         "is_short": True,
     }  # fmt: skip
     assert set(changes) == set(Source._fields)
@@ -480,7 +480,7 @@ def test_notebook_cell_numbers_do_not_change_the_cache_key(tmp_path, monkeypatch
 
     def key_of_cell():
         cell = f"/tmp/ipykernel_{os.getpid()}/123.py"
-        source = Source(f'#line 1 "{cell}"\n', name=cell, users=(Lines(cell, 1, 2),))
+        source = Source(f'#line 1 "{cell}"\n', name=cell, users=(LineRange(cell, 1, 2),))
         return unit_key(source, ("cuda", 9, 0))
 
     first = key_of_cell()

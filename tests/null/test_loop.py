@@ -363,5 +363,7 @@ def test_axis_order_matches_numpys_iterator(core_library):
         found = (ctypes.c_int * ndim)()
         strides = (ctypes.c_int64 * ndim)()
         core_library.nl_loop_sort_dimensions(describe_operands(arrays), len(arrays), ndim, found)
-        core_library.nl_loop_dense_strides(ndim, int64_array(whole), found, ctypes.c_int64(8), strides)
+        core_library.nl_loop_dense_strides(
+            ndim, int64_array(whole), found, ctypes.c_int64(8), strides
+        )
         assert tuple(strides) == expected

@@ -71,10 +71,10 @@ def test_error_in_the_users_file_keeps_its_line(seed):
 def test_line_directives_name_the_users_files():
     text = 'x\n  # line 3 "a \\"b\\".py"\n#line 1 "numbalite/array.cuh"\n'
     found = ['numbalite/array.cuh(1): error: wrong\n  f\n  ^\n   see a "b".py(7)']
-    assert nvrtclog.readable_messages(found, Source(""), text) == ['a "b".py(7): error: wrong']
+    assert nvrtclog.user_messages(found, Source(""), text) == ['a "b".py(7): error: wrong']
 
 
 def test_only_messages_of_the_users_files_remain():
     found = ["lesson.py(1): warning: unused", "lesson.py(2): error: wrong"]
-    assert nvrtclog.readable_messages(found, Source(""), "") == ["lesson.py(2): error: wrong"]
-    assert nvrtclog.readable_messages(found[:1], Source(""), "") == found[:1]
+    assert nvrtclog.user_messages(found, Source(""), "") == ["lesson.py(2): error: wrong"]
+    assert nvrtclog.user_messages(found[:1], Source(""), "") == found[:1]

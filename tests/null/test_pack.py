@@ -41,8 +41,8 @@ def test_packed_images_are_read_unchanged(pack_folder, monkeypatch, block):
     read = pack.Pack((pack_folder / "a.pack").read_bytes())
     assert len(read) == 40 and read.digest == pack.digest_of_sources()
     for key, expected in random.Random(block).sample(written, 40):
-        assert read.get(key) == expected
-    assert read.get(cache.hash_values("another")) is None
+        assert read.find_image(key) == expected
+    assert read.find_image(cache.hash_values("another")) is None
 
 
 def test_a_damaged_pack_loses_images_and_raises_nothing_else(pack_folder):
@@ -61,7 +61,7 @@ def test_a_damaged_pack_loses_images_and_raises_nothing_else(pack_folder):
         except ValueError:
             continue
         for key, _ in written:
-            assert isinstance(read.get(key), Image | None)
+            assert isinstance(read.find_image(key), Image | None)
 
 
 def test_the_key_does_not_depend_on_the_folder_of_the_package():

@@ -13,14 +13,14 @@ from kit.needs import needs_nvrtc
 from numbalite.compilers import compile_source, toolkit
 from numbalite.compilers.source import Source
 from numbalite.profiler import gpus
-from numbalite.profiler.resources import Resources, read
+from numbalite.profiler.resources import Resources, read_resources
 
 
 @pytest.mark.parametrize("name", ["T4", "A100", "RTX 4090", "H100", "H200", "B200"])
 def test_each_gpu_specification_cites_a_source(name):
-    gpu = gpus.find(name.lower().replace(" ", "-"))
+    gpu = gpus.find_gpu(name.lower().replace(" ", "-"))
     assert gpu.name == name
-    assert gpus.find(gpu) is gpu
+    assert gpus.find_gpu(gpu) is gpu
     assert set(gpu.sources) == set(gpu._fields) - {"name", "sources"}
     assert all(len(text) > 10 for text in gpu.sources.values())
     assert gpu.shared_bytes_of_block <= gpu.shared_bytes <= gpu.l1_bytes
@@ -28,7 +28,7 @@ def test_each_gpu_specification_cites_a_source(name):
 
 
 def test_all_gpus_are_listed():
-    assert set(gpus.names()) == {"T4", "A100", "RTX 4090", "H100", "H200", "B200"}
+    assert set(gpus.gpu_names()) == {"T4", "A100", "RTX 4090", "H100", "H200", "B200"}
 
 
 ORACLE = r"""
@@ -94,7 +94,7 @@ def occupancy_of_nvidia(tmp_path_factory):
 
 @pytest.mark.parametrize("name", ["T4", "A100", "RTX 4090", "H100", "H200", "B200"])
 def test_occupancy_matches_nvidias_calculator(name, occupancy_of_nvidia):
-    gpu = gpus.find(name)
+    gpu = gpus.find_gpu(name)
     rng = random.Random(name)
     for _ in range(400):
         registers = rng.choice([16, 24, 32, 33, 40, 63, 64, 65, 96, 128, 168, 255])
@@ -134,7 +134,7 @@ def test_registers_shared_and_local_memory_are_those_that_ptxas_reports(name, tm
     ptxas = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
     if not ptxas:
         pytest.skip("needs ptxas of the CUDA toolkit")
-    gpu = gpus.find(name)
+    gpu = gpus.find_gpu(name)
     symbols = ("plain", "staged", "spilled")
     image = compile_source(
         Source(KERNELS, "k.cu", symbols, describe=False), ("cuda", *gpu.capability)
@@ -147,7 +147,7 @@ def test_registers_shared_and_local_memory_are_those_that_ptxas_reports(name, tm
     ).stderr  # fmt: skip
     for symbol in symbols:
         part = report.partition(f"properties for {symbol}\n")[2].partition("Compile time")[0]
-        found = read(image.data, symbol)
+        found = read_resources(image.data, symbol)
         assert found.registers == int(re.search(r"Used (\d+) registers", part)[1])
         assert found.local_bytes == int(re.search(r"(\d+) bytes stack frame", part)[1])
         shared = re.search(r"(\d+) bytes smem", part)
@@ -156,4 +156,4 @@ def test_registers_shared_and_local_memory_are_those_that_ptxas_reports(name, tm
 
 def test_invalid_cubin_raises():
     with pytest.raises(ValueError, match="no ELF file"):
-        read(b"nothing" * 20, "plain")
+        read_resources(b"nothing" * 20, "plain")

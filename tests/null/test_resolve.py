@@ -61,7 +61,7 @@ def numpy_ufunc():
 
 def resolve_dtypes(loops, nin, inputs, outputs=(), **options):
     found = [tuple(np.dtype(t) for t in loop) for loop in loops]
-    request = resolve.Request(UfuncStandIn(nin, len(loops[0]) - nin), inputs, outputs, **options)
+    request = resolve.CallTypes(UfuncStandIn(nin, len(loops[0]) - nin), inputs, outputs, **options)
     return resolve.choose_loop(request, found)
 
 

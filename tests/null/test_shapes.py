@@ -38,7 +38,9 @@ def shapes_of_size(size):
 def test_reshaped_strides_match_numpy(order):
     for array in arrays_of_each_layout():
         for shape in shapes_of_size(array.size):
-            strides = shapes.strides_after(array.shape, array.strides, array.itemsize, shape, order)
+            strides = shapes.strides_of_reshape(
+                array.shape, array.strides, array.itemsize, shape, order
+            )
             expected = array.reshape(shape, order=order)
             if strides is None:
                 assert not np.shares_memory(expected, array)
@@ -66,10 +68,10 @@ def test_broadcast_strides_match_numpy():
         strides = shapes.broadcast_strides(array.shape, array.strides, wanted)
         view = np.lib.stride_tricks.as_strided(array, wanted, strides)
         np.testing.assert_array_equal(view, np.broadcast_to(array, wanted))
-    assert shapes.squeezed_to((1, 1, 3), (3,)) == (3,)
+    assert shapes.drop_leading_ones((1, 1, 3), (3,)) == (3,)
     for shape, wanted in (((4,), (3,)), ((2, 3), (3,)), ((3, 1), (3,))):
         with pytest.raises(ValueError, match="could not broadcast"):
-            shapes.squeezed_to(shape, wanted)
+            shapes.drop_leading_ones(shape, wanted)
 
 
 def test_packed_like_matches_numpys_empty_like():

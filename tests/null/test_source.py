@@ -45,7 +45,7 @@ def source_identity(*args, **kwargs):
 def position_of_needle(text, needle):
     """Returns (label, line) that a compiler would name for the line with ``needle``."""
     label = line = None
-    for row in text.numbered().split("\n"):
+    for row in text.with_line_directives().split("\n"):
         directive = re.match(r'#line (\d+) "(.*)"', row)
         if directive:
             line, label = int(directive[1]), directive[2]

@@ -20,7 +20,7 @@ def random_landscape(seed):
         [1, 2, 4, 8][: rng.integers(2, 5)],
         [False, True],
     ]
-    points = search.features(list(itertools.product(*axes)))
+    points = search.feature_coordinates(list(itertools.product(*axes)))
     steepness, best = rng.uniform(0, 1.5, points.shape[1]), rng.random(points.shape[1])
     times = (steepness * (points - best) ** 2).sum(axis=1)
     i, j = rng.choice(points.shape[1], 2, replace=False)
@@ -77,7 +77,7 @@ def test_failed_variants_do_not_count_as_trials():
 
 
 def test_small_spaces_are_measured_completely():
-    points = search.features([(64,), (128,), (256,)])
+    points = search.feature_coordinates([(64,), (128,), (256,)])
     assert sorted(run_search(points, np.array([3.0, 1.0, 2.0]), 0, 10)[0]) == [0, 1, 2]
 
 
@@ -92,4 +92,4 @@ def test_small_spaces_are_measured_completely():
     ],
 )
 def test_tuning_values_are_scaled_to_unit_range(column, expected):
-    assert search.features([(value,) for value in column])[:, 0].tolist() == expected
+    assert search.feature_coordinates([(value,) for value in column])[:, 0].tolist() == expected

@@ -232,27 +232,29 @@ def test_type_codes_are_decoded():
 
 
 def test_parameter_rows_describe_kernel_parameters():
-    row = parameters.row(const(float32[:, ::1]), "x")
+    row = parameters.parameter_row(const(float32[:, ::1]), "x")
     assert row.name == "x" and row.kind == "array" and row.dtype == "float32" and row.const
     assert (row.ndim, row.layout, row.itemsize, row.size, row.align) == (2, "C", 4, 40, 8)
-    row = parameters.row(int32, "n")
+    row = parameters.parameter_row(int32, "n")
     assert (row.kind, row.ctype, row.dtype, row.size, row.align) == ("scalar", "int", "int32", 4, 4)
-    row = parameters.row(Record(PARTICLE), "p")
+    row = parameters.parameter_row(Record(PARTICLE), "p")
     assert (row.kind, row.size, row.align) == ("struct", PARTICLE.itemsize, 8)
-    row = parameters.row(parameters.by_reference(Record(PARTICLE)), "p")
+    row = parameters.parameter_row(parameters.parameter_kind(Record(PARTICLE)), "p")
     assert (row.kind, row.ndim, row.size, row.itemsize) == ("array", 0, 8, PARTICLE.itemsize)
-    row = parameters.row(CPointer(types.uint8), "p")
+    row = parameters.parameter_row(CPointer(types.uint8), "p")
     assert (row.kind, row.ctype, row.dtype, row.const) == (
         "pointer", "unsigned char*", "uint8", False
     )  # fmt: skip
-    row = parameters.row(types.Tuple([types.int8, float32[:], UniTuple(types.float64, 10)]), "t")
+    row = parameters.parameter_row(
+        types.Tuple([types.int8, float32[:], UniTuple(types.float64, 10)]), "t"
+    )
     assert (row.kind, row.size) == ("tuple", 8 + 24 + 80)
     assert [(p.name, p.kind, p.offset) for p in row.parts] == [
         ("t[0]", "scalar", 0), ("t[1]", "array", 8), ("t[2]", "tuple", 32)
     ]  # fmt: skip
     assert [p.offset for p in row.parts[2].parts] == list(range(0, 80, 8))
     with pytest.raises(TypeError, match="'t'"):
-        parameters.row(void, "t")
+        parameters.parameter_row(void, "t")
 
 
 def test_number_types_are_ordered_by_width():

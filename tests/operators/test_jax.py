@@ -293,7 +293,7 @@ def test_prepared_launches_read_and_write_the_buffers_of_their_call(monkeypatch)
     """XLA's handler calls the function of an operation with addresses of device memory, which change."""
     monkeypatch.setattr(handlers, "_MAX_PREPARED", 3)
     f = vectorize(["f4(f4, f4)"], target="cuda", source="return x - y;", args="x, y", name="f")
-    run = handlers._function(operation(f, None, None), (np.dtype("f4"),) * 3, (None, None))
+    run = handlers._handler_function(operation(f, None, None), (np.dtype("f4"),) * 3, (None, None))
     stream = cuda.stream()
     arrays = [cuda.to_device(np.arange(n, n + 8, dtype="f4")) for n in range(4)]
 

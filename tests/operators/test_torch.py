@@ -12,7 +12,7 @@ import torch
 
 from numbalite.operators import operation
 from numbalite.torch import operator
-from numbalite.torch.operator import _Kernel
+from numbalite.torch.operator import _OperatorKernel
 
 pytestmark = [
     pytest.mark.sim,
@@ -406,7 +406,7 @@ def test_forward_mode_derivatives_raise():
 
 
 def device_operation(f, **options):
-    return _Kernel(operation(f, **options)).of_device()
+    return _OperatorKernel(operation(f, **options)).device_kernel()
 
 
 def test_plans_of_ufuncs_depend_on_dtypes_only():

@@ -134,8 +134,8 @@ def told(device=0):
     workers._here.clear()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        workers.tell_of_sharing(device)
-        workers.tell_of_sharing(device)
+        workers.warn_of_shared_device(device)
+        workers.warn_of_shared_device(device)
     return [str(w.message) for w in caught]
 (message,) = told()
 assert message.startswith("worker w-3 uses device 0 of 2")
@@ -164,13 +164,13 @@ assert not told()
 
 def test_worker_number_is_parsed_from_its_name():
     pytest.importorskip("distributed")
-    from numbalite.runtime.workers import number_of
+    from numbalite.runtime.workers import number_in_name
 
     names = {0: 0, "3": 3, "gpu-2": 2, "SLURMCluster-4-1": 1, "host_7": 7}
-    assert {name: number_of(name) for name in names} == names
+    assert {name: number_in_name(name) for name in names} == names
     for name in ("tcp://127.0.0.1:4321", "gpu", "gpu2x", ""):
         with pytest.raises(ValueError, match="has no number at its end.*--name gpu --nworkers"):
-            number_of(name)
+            number_in_name(name)
 
 
 def test_threads_as_dask_workers_raise():

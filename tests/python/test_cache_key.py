@@ -147,12 +147,12 @@ def make_body_source(case, shuffle=lambda names: names):
 
 
 def compute_cache_key(source, args):
-    return translations.cache_key(source.definition.contents(args, source.options))
+    return translations.cache_key(source.definition.kernel_contents(args, source.options))
 
 
 def assert_source_and_key(source, args):
     """Asserts that the kernel's source is that of a translation at this moment; returns the key."""
-    assert source.kernel(args).images.source.text == source._translate(args)[2].source.text
+    assert source.kernel(args).images.source.text == source._translate_body(args)[2].source.text
     return compute_cache_key(source, args)
 
 
@@ -190,7 +190,7 @@ def cached_text(monkeypatch):
 
     def text_without_translation(source):
         with monkeypatch.context() as patch:
-            patch.setattr(type(source.definition), "typed", None)
+            patch.setattr(type(source.definition), "typed_definition", None)
             return source.kernel(ARGS).images.source.text
 
     return text_without_translation

@@ -28,9 +28,9 @@ def test_permutations_contain_each_index_once(n):
 
 
 def test_short_permutations_are_equally_likely():
-    made = to_host_array(shuffling.indices(default_rng(1).bit_generator, 24_000, 4, 4, 0)).reshape(
-        -1, 4
-    )
+    made = to_host_array(
+        shuffling.permutation_prefixes(default_rng(1).bit_generator, 24_000, 4, 4, 0)
+    ).reshape(-1, 4)
     found, counts = np.unique(made, axis=0, return_counts=True)
     assert len(found) == 24 and abs(chi_square_deviation(counts, 1000)) < 3.3
 
@@ -39,7 +39,9 @@ def test_short_permutations_are_equally_likely():
 def test_blocks_that_share_a_short_row_permute_as_one(n):
     """A few rows are shared by several blocks each, 513 rows have one block each."""
     few, many = (
-        to_host_array(shuffling.indices(default_rng(3).bit_generator, sorted_rows, n, 20, 0))
+        to_host_array(
+            shuffling.permutation_prefixes(default_rng(3).bit_generator, sorted_rows, n, 20, 0)
+        )
         for sorted_rows in (2, 513)
     )
     assert np.array_equal(few, many[: 2 * 20])
@@ -50,9 +52,9 @@ def test_long_permutations_pass_statistical_tests(n):
     """Counts fixed points, neighbours that stay neighbours, positions of the first two elements,
     and even and odd permutations."""
     lines = 1500
-    x = to_host_array(shuffling.indices(default_rng(2).bit_generator, lines, n, n, 0)).reshape(
-        lines, n
-    )
+    x = to_host_array(
+        shuffling.permutation_prefixes(default_rng(2).bit_generator, lines, n, n, 0)
+    ).reshape(lines, n)
     poisson = np.exp(-1) / np.array([1, 1, 2, 6])
     poisson = lines * np.append(poisson, 1 - poisson.sum())
     for hits in ((x == np.arange(n)).sum(1), (np.diff(x, axis=1) == 1).sum(1)):

@@ -246,11 +246,14 @@ def test_coverage_includes_cpp_and_python_bodies(run_coverage):
         line_with(MIXED, "if (i < n)"),
         line_with(MIXED, "x[i] += 1"),
         line_with(MIXED, "x[i] = 2"),
-    } <= set(one.executed)
-    assert one.missing == [line_with(MIXED, "x[0] = 9"), line_with(MIXED, "x[0] = 3")]
+    } <= set(one.executed_lines)
+    assert one.missing_lines == [line_with(MIXED, "x[0] = 9"), line_with(MIXED, "x[0] = 3")]
     assert one.branches[line_with(MIXED, "if (i < n)")].count(False) == 1
     assert one.branches[line_with(MIXED, "if i < x.size")].count(True) == 1
-    assert one.partial() == [line_with(MIXED, "if (i < n)"), line_with(MIXED, "if i < x.size")]
+    assert one.partial_lines() == [
+        line_with(MIXED, "if (i < n)"),
+        line_with(MIXED, "if i < x.size"),
+    ]
 
 
 def test_several_runs_and_processes_are_merged(run_coverage, tmp_path):
@@ -258,10 +261,10 @@ def test_several_runs_and_processes_are_merged(run_coverage, tmp_path):
     other = MIXED.replace("text[1, 8](np.zeros(8), 8)", "text[1, 8](np.zeros(8), 7)")
     # The program's text changes between the runs, but the kernels do not.
     one = run_coverage(other, "--append")["program.py"]
-    assert one.missing == [line_with(MIXED, "x[0] = 3")]
-    assert not one.missing or one.branches[line_with(MIXED, "if (i < n)")] == [True, True]
+    assert one.missing_lines == [line_with(MIXED, "x[0] = 3")]
+    assert not one.missing_lines or one.branches[line_with(MIXED, "if (i < n)")] == [True, True]
     again = run_coverage(MIXED)["program.py"]
-    assert len(again.missing) == 2  # without --append
+    assert len(again.missing_lines) == 2  # without --append
 
 
 FORKED = """
@@ -309,7 +312,7 @@ with cuda.profile():
 
 def test_coverage_includes_checked_launches(run_coverage):
     one = run_coverage(CHECKED)["program.py"]
-    assert one.missing == [line_with(CHECKED, "x[threadIdx.x]")]
+    assert one.missing_lines == [line_with(CHECKED, "x[threadIdx.x]")]
     assert {line: sorted(ways) for line, ways in one.branches.items()} == {
         line_with(CHECKED, "if (n == 1)"): [True, True],
         line_with(CHECKED, "if (n == 2)"): [False, True],
@@ -372,7 +375,7 @@ def test_damaged_data_are_ignored(run_coverage, tmp_path):
     ("numbers", "text"), [([], ""), ([3], "3"), ([1, 2, 3, 7, 9, 10], "1-3, 7, 9-10")]
 )
 def test_line_numbers_are_printed_as_ranges(numbers, text):
-    assert report.ranges(numbers) == text
+    assert report.line_ranges_text(numbers) == text
 
 
 # --- coverage.py's own reports
@@ -475,7 +478,7 @@ def test_numbalite_option_records_the_included_headers(run_coverage):
     assert not any("cuda_src" in path for path in run_coverage(program))
     found = run_coverage(program, "--numbalite")
     recorded = {pathlib.Path(path).name: one for path, one in found.items()}
-    assert recorded["reduce.cuh"].executed and recorded["reduce.cuh"].missing
+    assert recorded["reduce.cuh"].executed_lines and recorded["reduce.cuh"].missing_lines
 
 
 @pytest.mark.parametrize("option", [(), ("--numbalite",)])

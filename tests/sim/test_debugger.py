@@ -316,13 +316,13 @@ def test_source_is_split_by_line_directives():
 
 def test_only_sources_without_a_file_are_stored(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
-    assert debugger.keep_texts(f'#line 1 "{__file__}"\nint i;\n#line 2 "../up"\nx\n') is None
-    folder = debugger.keep_texts('#line 2 "<source of k>"\nint i;\n')
+    assert debugger.write_texts(f'#line 1 "{__file__}"\nint i;\n#line 2 "../up"\nx\n') is None
+    folder = debugger.write_texts('#line 2 "<source of k>"\nint i;\n')
     assert folder.startswith(str(tmp_path / "cache"))
     with open(os.path.join(folder, "<source of k>")) as file:
         assert file.read() == "\nint i;\n\n"
     monkeypatch.setenv("NUMBALITE_DISABLE_CACHE", "1")
-    folder = debugger.keep_texts('#line 1 "<source of k>"\nint i;')
+    folder = debugger.write_texts('#line 1 "<source of k>"\nint i;')
     assert not folder.startswith(str(tmp_path))
     assert set(os.listdir(folder)) == {"<source of k>", "CACHEDIR.TAG"}
 

@@ -28,9 +28,9 @@ def preloaded_server(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMBALITE_CACHE_DIR", str(folder))
         patch.setattr(forkserver, "_asked", {COMPILER: 99})
-        path = forkserver._shared_object(COMPILER, hostbuild._run_program)
+        path = forkserver._preloaded_object(COMPILER, hostbuild._run_program)
         assert path and path.startswith(str(folder))
-        assert forkserver._shared_object(COMPILER, None) == path  # it is there
+        assert forkserver._preloaded_object(COMPILER, None) == path  # it is there
     return path
 
 

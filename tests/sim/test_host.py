@@ -88,7 +88,9 @@ def test_compilation_works_in_a_deleted_directory(compile_image, monkeypatch, tm
 
 
 def test_full_disk_raises_a_compile_error(compile_image, monkeypatch):
-    monkeypatch.setattr(hostbuild._Build, "_link", lambda build, *_: build._run_step(["false"]))
+    monkeypatch.setattr(
+        hostbuild._Compilation, "_link_objects", lambda build, *_: build._run_step(["false"])
+    )
     room = SimpleNamespace(f_bavail=4, f_frsize=1024)
     monkeypatch.setattr(os, "statvfs", lambda folder: room)
     with pytest.raises(CompileError, match="failed:\n.* has room for 4096 bytes: .*TMPDIR"):
@@ -366,7 +368,7 @@ def test_a_precompiled_prelude_that_may_be_others_is_not_used(monkeypatch, tmp_p
     (folder,) = tmp_path.glob("prelude-*")
     spoil(folder, folder / "prelude.pch")
     assert hostprelude._precompiled_arguments("clang", str(folder)) is None
-    is_marked = folders.is_marked(folder)  # otherwise the file is kept, and another name is used
+    is_marked = folders.has_marker(folder)  # otherwise the file is kept, and another name is used
     assert ask_for_prelude()[0] == "-include-pch" and len(made) == 2
     assert len(list(tmp_path.glob("prelude-*"))) == (1 if is_marked else 2)
 
@@ -552,4 +554,4 @@ def test_headers_with_which_many_sources_begin_are_precompiled(monkeypatch, tmp_
 )  # fmt: skip
 @pytest.mark.every_case
 def test_first_headers_of_a_source(text, expected):
-    assert hostprelude.first_headers(text) == expected
+    assert hostprelude.header_macros(text) == expected

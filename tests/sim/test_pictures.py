@@ -11,7 +11,7 @@ from numbalite import cuda
 from numbalite.compilers import disassembler
 from numbalite.profiler import pictures, timing
 from numbalite.profiler.counters import Line
-from numbalite.profiler.pictures import Sample
+from numbalite.profiler.pictures import AccessSample
 
 pytestmark = pytest.mark.sim
 
@@ -33,7 +33,7 @@ def box_colors(picture):
 
 
 def sample_of_accesses(kind, size, index):
-    return Sample(kind, size, tuple(None if i < 0 else 4096 + size * int(i) for i in index))
+    return AccessSample(kind, size, tuple(None if i < 0 else 4096 + size * int(i) for i in index))
 
 
 LINE = Line("a<b>.py", 3)
@@ -42,7 +42,7 @@ LINE = Line("a<b>.py", 3)
 @pytest.mark.parametrize("step", [1, 2, 3, 8, 32])
 def test_memory_picture_marks_each_accessed_word(step):
     index = np.arange(32) * step
-    drawn = box_colors(pictures.sectors(LINE, sample_of_accesses("global_load", 4, index)))
+    drawn = box_colors(pictures.sector_picture(LINE, sample_of_accesses("global_load", 4, index)))
     lines = sorted({4 * i // 128 for i in index})[:16]
     words = [i for i in index if 4 * i // 128 in lines]
     sectors = {4 * i // 32 for i in words}
@@ -54,7 +54,7 @@ def test_memory_picture_marks_each_accessed_word(step):
 @pytest.mark.parametrize(("size", "step"), [(4, 1), (4, 2), (4, 32), (4, 0), (8, 1), (1, 3)])
 def test_bank_picture_has_a_column_for_each_bank(size, step):
     index = np.where(np.arange(32) % 5 == 4, -1, np.arange(32) * step)
-    drawn = box_colors(pictures.banks(LINE, sample_of_accesses("shared_load", size, index)))
+    drawn = box_colors(pictures.bank_picture(LINE, sample_of_accesses("shared_load", size, index)))
     words = {(size * int(i) + b) // 4 for i in index if i >= 0 for b in range(size)}
     counts = collections.Counter(word % 32 for word in words)
     passes = -(-len(words) // 32)
@@ -66,11 +66,11 @@ def test_bank_picture_has_a_column_for_each_bank(size, step):
 
 def test_picture_cost_is_relative_to_the_minimum():
     lane = np.arange(32)
-    assert pictures.cost(sample_of_accesses("global_load", 4, lane)) == 1
-    assert pictures.cost(sample_of_accesses("global_store", 4, lane * 32)) == 8
-    assert pictures.cost(sample_of_accesses("shared_load", 4, lane * 32)) == 32
-    assert pictures.cost(sample_of_accesses("shared_load", 4, lane * 0)) == 1
-    assert pictures.cost(sample_of_accesses("shared_store", 8, lane)) == 1
+    assert pictures.relative_cost(sample_of_accesses("global_load", 4, lane)) == 1
+    assert pictures.relative_cost(sample_of_accesses("global_store", 4, lane * 32)) == 8
+    assert pictures.relative_cost(sample_of_accesses("shared_load", 4, lane * 32)) == 32
+    assert pictures.relative_cost(sample_of_accesses("shared_load", 4, lane * 0)) == 1
+    assert pictures.relative_cost(sample_of_accesses("shared_store", 8, lane)) == 1
 
 
 @cuda.jit("void(const float32[:, ::1], float32[:, ::1])")
@@ -106,7 +106,7 @@ def test_profiled_launch_has_access_pictures(tmp_path):
         p.save("profile.txt")
     assert (
         "a&lt;b&gt;.py"
-        in pictures.sectors(LINE, sample_of_accesses("global_load", 4, range(32))).svg
+        in pictures.sector_picture(LINE, sample_of_accesses("global_load", 4, range(32))).svg
     )
 
 
@@ -117,10 +117,10 @@ def test_a_roofline_has_a_point_for_each_kernel_with_arithmetic():
     launch = p.launches[0]
     launch.work = None
     assert "operations are counted with nvdisasm" in p.roofline.svg
-    launch.work = timing.Work(*[0.0] * len(timing.Work._fields))
+    launch.work = timing.WarpInstructions(*[0.0] * len(timing.WarpInstructions._fields))
     assert "no kernel has float32 arithmetic" in p.roofline.svg
-    launch.work = timing.Work(*[1e6] * len(timing.Work._fields))
-    svg = pictures.roofline([launch]).svg
+    launch.work = timing.WarpInstructions(*[1e6] * len(timing.WarpInstructions._fields))
+    svg = pictures.roofline_plot([launch]).svg
     assert len(re.findall("<circle", svg)) == 1
     assert "66.9 Tflop/s" in svg
     assert "4.8 TB/s" in svg

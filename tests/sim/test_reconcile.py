@@ -33,7 +33,9 @@ def machine_code(request, monkeypatch):
     on this machine."""
     if request.param == "recorded":
         monkeypatch.setattr(
-            machinecode, "of_cubin", lambda _, symbol: machinecode.parse(SASS, symbol)
+            machinecode,
+            "disassemble_cubin",
+            lambda _, symbol: machinecode.parse_disassembly(SASS, symbol),
         )
 
 
@@ -68,7 +70,7 @@ def test_adjacent_reads_of_global_memory_stay_apart_unless_the_machine_code_merg
     with cuda.profile(gpu="H200") as p:
         KERNELS.sum_four[1, 32](x, out)
     code = p.launches[0].code
-    wide = {i.width for i in code.instructions if i.kind == "global_load"}
+    wide = {i.access_width for i in code.instructions if i.access_kind == "global_load"}
     line = line_with_mark(p.launches[0], "// four")
     requests = 128 // 4 // 32 * 16 // max(wide)
     assert wide in ({4}, {16})
@@ -108,17 +110,17 @@ def make_line(number, **counters):
 
 
 def test_accesses_that_are_moved_out_of_a_loop_are_counted_once():
-    code = machinecode.parse(HOISTED, "f")
+    code = machinecode.parse_disassembly(HOISTED, "f")
     loads = make_line(
         7, global_load_requests=400, global_load_sectors=1000, global_repeated_requests=198,
         global_repeated_sectors=792, requests=400, lanes=12800,
     )  # fmt: skip
     stores = make_line(8, global_store_requests=200, global_store_sectors=800)
-    reconcile.reconcile([loads, stores], code, warps=2)
+    reconcile.correct_counters([loads, stores], code, warps=2)
     assert (loads.global_load_requests, loads.global_load_sectors) == (202, 208)
     assert (stores.global_store_requests, stores.global_store_sectors) == (2, 8)
     assert loads.active_lanes == 32
-    counts, lanes = execution.counts(code, [loads, stores], 2)
+    counts, lanes = execution.execution_counts(code, [loads, stores], 2)
     assert counts == [2, 202, 2]
     assert lanes[1] == 32
 
@@ -150,9 +152,9 @@ _Z5otherf:
 @pytest.mark.parametrize("iterations", [11, 37, 299])
 def test_unrolled_loops_with_exits_and_calls_are_counted(iterations):
     warps = 100
-    code = machinecode.parse(EXITS, "f")
+    code = machinecode.parse_disassembly(EXITS, "f")
     line = make_line(3, loop_iterations=iterations, loop_lanes=20 * iterations)
-    counts, lanes = execution.counts(code, [line], warps)
+    counts, lanes = execution.execution_counts(code, [line], warps)
     assert counts == [iterations / 3] * 3 + [warps, 0, warps, warps]
     assert lanes == [20] * 3 + [None] * 4
     assert execution.active_threads(code, counts, lanes, 32) == pytest.approx(
@@ -183,7 +185,9 @@ def test_loops_of_straight_code_are_executed_by_those_warps_that_iterate(part):
     warps = 100
     iterations = int(4 * warps * part)
     line = make_line(3, loop_iterations=iterations, loop_lanes=32 * iterations)
-    counts, _ = execution.counts(machinecode.parse(STRAIGHT, "f"), [line], warps)
+    counts, _ = execution.execution_counts(
+        machinecode.parse_disassembly(STRAIGHT, "f"), [line], warps
+    )
     assert counts == [warps, warps * part, warps]
 
 
@@ -203,8 +207,8 @@ PREDICATED = """
 def test_warps_whose_accesses_are_switched_off_are_counted_by_their_barriers():
     access = make_line(2, shared_load_requests=30, shared_store_requests=30, requests=60, lanes=300)
     barrier = make_line(3, barrier_waits=80)
-    code = machinecode.parse(PREDICATED, "f")
-    counts, lanes = execution.counts(code, [access, barrier], 10)
+    code = machinecode.parse_disassembly(PREDICATED, "f")
+    counts, lanes = execution.execution_counts(code, [access, barrier], 10)
     assert counts == [80, 10]
     assert lanes == [32, None]
     assert execution.instructions(code, counts, "shared_load") == 80
@@ -229,7 +233,9 @@ def test_atomics_that_the_compiler_reduces_in_a_warp_are_one_a_warp():
         "global_atomic_passes": 200, "atomic_passes": 200, "requests": 7, "lanes": 224,
     }  # fmt: skip
     elected, plain = make_line(2, **atomics), make_line(3, **atomics)
-    reconcile.reconcile([elected, plain], machinecode.parse(ELECTED, "f"), warps=7)
+    reconcile.correct_counters(
+        [elected, plain], machinecode.parse_disassembly(ELECTED, "f"), warps=7
+    )
     assert elected.atomic_serialisation == 1
     assert (elected.global_atomic_passes, elected.global_atomic_lanes) == (7, 7)
     assert (plain.global_atomic_passes, plain.atomic_passes) == (200, 200)
@@ -259,9 +265,9 @@ def test_threads_before_a_branch_are_not_those_after_it(reach):
     atomic = make_line(
         2, global_atomic_requests=9, global_atomic_lanes=9 * reach, requests=9, lanes=9 * reach
     )
-    code = machinecode.parse(SPLIT, "f")
-    reconcile.reconcile([load, atomic], code, warps=9)
-    counts, lanes = execution.counts(code, [load, atomic], 9)
+    code = machinecode.parse_disassembly(SPLIT, "f")
+    reconcile.correct_counters([load, atomic], code, warps=9)
+    counts, lanes = execution.execution_counts(code, [load, atomic], 9)
     assert counts == [9] * 4
     assert lanes == [32, None, None, reach]
     # the count of the block between the branches is unknown, so the larger count of its neighbours
@@ -281,7 +287,7 @@ MOVED = """
 
 @pytest.mark.parametrize(("guard", "times"), [("", 10), ("@P0", 10), ("", 2)])
 def test_all_warps_execute_a_load_that_was_moved_before_a_branch(guard, times):
-    code = machinecode.parse(MOVED.format(guard), "f")
+    code = machinecode.parse_disassembly(MOVED.format(guard), "f")
     line = make_line(1, shared_load_requests=5, shared_load_wavefronts=25, shared_load_conflicts=15)
     reconcile.count_loads_of_all_warps([line], code, [times])
     is_more = not guard and times == 10
@@ -371,7 +377,7 @@ def copy(x, out):
 
 def test_predicted_copy_time_depends_on_its_bytes(monkeypatch):
     monkeypatch.setattr(disassembler, "find_tool", lambda name: None)
-    figures = gpus.find("H200")
+    figures = gpus.find_gpu("H200")
     small = figures._replace(multiprocessors=2, l2_bytes=1 << 16, dram_bytes_per_second=48e9)
     n = 1 << 18
     x, out = (cuda.to_device(np.ones(n, np.float32)) for _ in range(2))
@@ -389,15 +395,15 @@ def test_predicted_copy_time_depends_on_its_bytes(monkeypatch):
 
 
 def test_sass_listing_is_parsed_into_blocks_and_loops():
-    code = machinecode.parse(SASS, "product")
+    code = machinecode.parse_disassembly(SASS, "product")
     loops = [block for block in code.blocks if block.loops]
-    loads = [i for block in loops for i in block.instructions if i.kind == "shared_load"]
-    assert sorted({i.width for i in loads}) == [4, 16]
-    assert [i.width for i in loads].count(16) == 4
+    loads = [i for block in loops for i in block.instructions if i.access_kind == "shared_load"]
+    assert sorted({i.access_width for i in loads}) == [4, 16]
+    assert [i.access_width for i in loads].count(16) == 4
     assert all(i.frames[0][0] == "kernels.cu" for i in loads)
     assert not code.blocks[0].loops
     with pytest.raises(LookupError):
-        machinecode.parse(SASS, "other")
+        machinecode.parse_disassembly(SASS, "other")
 
 
 INLINED = """
@@ -420,11 +426,11 @@ INLINED = """
 
 
 def test_sass_listing_has_inlined_frames_and_spills():
-    code = machinecode.parse(INLINED, "f")
+    code = machinecode.parse_disassembly(INLINED, "f")
     first = code.blocks[0].instructions[0]
     assert first.frames == (("array.cuh", 35), ("user.py", 6))
     assert code.blocks[0].instructions[1].guard == "@!P0"
     assert [block.loops for block in code.blocks] == [(), (0,), ()]
     assert code.spills == 1
-    assert code.blocks[1].instructions[0].width == 8
-    assert execution.counts(code, [], 5) == ([5, 5, 5], [None] * 3)
+    assert code.blocks[1].instructions[0].access_width == 8
+    assert execution.execution_counts(code, [], 5) == ([5, 5, 5], [None] * 3)

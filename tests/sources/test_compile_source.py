@@ -154,7 +154,7 @@ NEEDS_TOOLKIT = """array atomic bit chrono complex concepts functional iterator 
 
 def has_cccl():
     found = toolkit.include_directories(toolkit.nvrtc_library().path)
-    return "cccl" not in [part for part, _ in toolkit.missing_parts(found)]
+    return "cccl" not in [part for part, _ in toolkit.missing_toolkit_parts(found)]
 
 
 @pytest.mark.parametrize("header", [h for h in STANDARD if h not in NEEDS_TOOLKIT])

@@ -37,7 +37,7 @@ def link_binaries(*binaries, **fields):
 @pytest.mark.parametrize("kind", ["ptx", "cubin"])
 def test_nvrtc_outputs_are_linked(kind):
     data = after_as(kind)
-    binary = linking.Binary(kind, f"after.{kind}", data.encode() if kind == "ptx" else data)
+    binary = linking.LinkedBinary(kind, f"after.{kind}", data.encode() if kind == "ptx" else data)
     image = link_binaries(binary)
     assert image.kind == "cubin" and image.data[:4] == b"\x7fELF" and image.lowered == {"k": "k"}
     assert link_binaries(binary) == image, "from the cache"
@@ -129,14 +129,16 @@ def _identity_body(x):
 def test_missing_symbols_are_reported():
     with pytest.raises(errors.CompileError, match=r"linking with other\.ptx failed.*after"):
         link_binaries(
-            linking.Binary("ptx", "other.ptx", after_as("ptx").replace("after", "other").encode())
+            linking.LinkedBinary(
+                "ptx", "other.ptx", after_as("ptx").replace("after", "other").encode()
+            )
         )
 
 
 def test_damaged_cubin_raises():
     data = after_as("cubin")
     with pytest.raises(errors.CompileError, match=r"linking with half\.cubin failed"):
-        link_binaries(linking.Binary("cubin", "half.cubin", data[: len(data) // 2]))
+        link_binaries(linking.LinkedBinary("cubin", "half.cubin", data[: len(data) // 2]))
 
 
 def test_missing_nvjitlink_raises(monkeypatch):

@@ -51,7 +51,7 @@ def is_used():
 
 
 def preamble_of_text(text, **fields):
-    return precompiled.heavy_preamble(Source(text=text, **fields), text, DIRECTORIES)
+    return precompiled.heavy_include_lines(Source(text=text, **fields), text, DIRECTORIES)
 
 
 def test_precompiled_headers_do_not_change_code_or_messages():
@@ -99,7 +99,9 @@ def test_preamble_contains_leading_includes(tmp_path):
     assert preamble_of_text('#include "mma.h"\n', name=str(tmp_path / "kernel.cu")) == ""
     assert preamble_of_text(HEAVY, headers=(("mma.h", ""),)) == ""
     # Reads the names that numbalite's large headers define from their text.
-    assert precompiled._is_heavy("complex") and not precompiled._is_heavy("numbalite/half.cuh")
+    assert precompiled._is_heavy_header("complex") and not precompiled._is_heavy_header(
+        "numbalite/half.cuh"
+    )
     assert set(headers.memory_headers()) >= {"complex", "numbalite/half.cuh"}
 
 
@@ -132,7 +134,7 @@ def test_damaged_precompiled_header_is_ignored(tmp_path, contents):
     nvrtc.compile(source_unit(), GPU)
     (kept,) = precompiled._kept.values()
     (tmp_path / "other").write_bytes(contents)
-    kept.file = precompiled.File(tmp_path / "other")
+    kept.file = precompiled.SharedFile(tmp_path / "other")
     assert nvrtc.compile(source_unit(2), GPU) == compile_without_preamble(source_unit(2))
     assert not kept.works
     assert nvrtc.compile(source_unit(3), GPU) == compile_without_preamble(source_unit(3))

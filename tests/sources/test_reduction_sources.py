@@ -203,7 +203,7 @@ def _kernels_of_reduction(name, stored, wide):
         "nansum": lambda: nans._sum_loops(stored, wide, wide),
         "nanmean": lambda: nans._mean_loops(stored, wide, wide),
         "nanstd": lambda: reductions.variance_loops(wide, real, True, True),
-        "norm": lambda: norms._norms(stored),
+        "norm": lambda: norms._norm_loops(stored),
         "count": lambda: reductions._count_loops(),
     }[name]()
 

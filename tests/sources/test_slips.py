@@ -13,7 +13,7 @@ from kit.sample import VARIABLE
 
 from numbalite.cxx import linemap
 from numbalite.cxx import slips as search
-from numbalite.cxx.slip import Lines
+from numbalite.cxx.slip import LineRange
 from numbalite.errors import KernelWarning
 from numbalite.kernels import options
 from numbalite.kernels.module import Module
@@ -144,7 +144,7 @@ def test_the_address_of_a_variable_as_a_result_is_reported(text, is_found):
 
 def find_mistakes(text):
     """Returns the slips in a text."""
-    return search.find_slips(f'#line 1 "k.cu"\n{text}', [Lines("k.cu", 1, 10**6)])[0]
+    return search.find_slips(f'#line 1 "k.cu"\n{text}', [LineRange("k.cu", 1, 10**6)])[0]
 
 
 @pytest.mark.parametrize(
@@ -169,6 +169,6 @@ def test_generated_text_is_checked_in_seconds(text):
 def test_only_user_lines_are_checked_for_mistakes():
     text = "__device__ float f(float x) { return 1/2 * x; }"
     assert len(find_mistakes(text)) == 1
-    assert search.find_slips(text, [Lines("k.cu", 1, 9)]) == ([], [])
-    assert search.find_slips(f'#line 4 "k.cu"\n{text}', [Lines("k.cu", 1, 3)]) == ([], [])
-    assert search.find_slips(f'#line 4 "k.cu"\n{text}', [Lines("k.cu", 4, 4, True)]) == ([], [])
+    assert search.find_slips(text, [LineRange("k.cu", 1, 9)]) == ([], [])
+    assert search.find_slips(f'#line 4 "k.cu"\n{text}', [LineRange("k.cu", 1, 3)]) == ([], [])
+    assert search.find_slips(f'#line 4 "k.cu"\n{text}', [LineRange("k.cu", 4, 4, True)]) == ([], [])

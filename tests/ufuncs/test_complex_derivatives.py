@@ -195,7 +195,7 @@ def test_complex_derivatives_compile_for_gpus():
     power = make_ufunc(*TEXTS["powers"], "cuda")
     for ufunc in (f, power):
         (signature,) = ufunc.signatures
-        made = numbalite.ufuncs.differentiation.Family.of(ufunc)
+        made = numbalite.ufuncs.differentiation.DerivativeFamily.of(ufunc)
         gradients = made.gradients([np.dtype(C)] * ufunc.nin)
         (signature,) = gradients.signatures
         overload = gradients._overload(gradients._inspected_plan(signature))

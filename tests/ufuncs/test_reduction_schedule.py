@@ -108,7 +108,7 @@ def test_reduction_plans_are_cached_for_many_shapes():
 def test_reducer_rejects_invalid_arrays():
     f4 = np.dtype("f4")
     function = element.element_function(source="a + b", args="a, b", name="total")
-    reducer = reduceloops.Loops(lambda dtype: function, "total").reducer(f4, f4, f4)
+    reducer = reduceloops.Loops(lambda dtype: function, "total").reduction_planner(f4, f4, f4)
     x, out = cuda.to_device(np.ones((3, 4), f4)), cuda.device_array(3, f4)
     mask, ends = cuda.to_device(np.ones((3, 3), bool)), cuda.to_device(np.zeros((3, 2), "i8"))
     bytes_ = cuda.to_device(np.zeros(49, "u1"))

@@ -62,15 +62,15 @@ def insert_flags(ir: str, is_users: Callable[[str], bool]) -> str:
     """Returns the IR with code that sets a flag for each executed line and branch. ``is_users(file)`` returns
     whether the file's coverage is recorded."""
     head, functions = syntax.split_functions(ir)
-    places = _Positions(ir, is_users)
-    made = _Flags(
+    places = _SourcePositions(ir, is_users)
+    made = _CoverageFlags(
         "ptr" if re.search(r"^define [^\n]*\bptr\b|\bload [^\n]*, ptr ", ir, re.M) else "i8*"
     )
     functions = [_instrument_function(text, places, made) for text in functions]
     return _define_variables("".join([head, *functions]), made)
 
 
-class _Positions:
+class _SourcePositions:
     """Maps the debug locations of a module to source positions in the user's files."""
 
     def __init__(self, ir, is_users):
@@ -90,11 +90,11 @@ class _Positions:
             if file and line and "isImplicitCode: true" not in text:
                 self._found[name] = Position(file, line, int(_metadata_number("column", text) or 0))
 
-    def of(self, instruction: str) -> Position | None:
+    def position_of_instruction(self, instruction: str) -> Position | None:
         found = _OF.search(instruction)
         return self._found.get(found[1]) if found else None
 
-    def of_function(self, first_line: str) -> tuple | None:
+    def position_of_function(self, first_line: str) -> tuple | None:
         """Returns (file, line) of a function's declaration."""
         found = _OF.search(first_line)
         file = self._files.get(found[1]) if found else None
@@ -124,7 +124,7 @@ def _absolute_path(file, folder):
     return file
 
 
-class _Flags:
+class _CoverageFlags:
     """The coverage flags of a module, and their lines and branches."""
 
     def __init__(self, pointer):
@@ -134,14 +134,14 @@ class _Flags:
         self.lines: list = []  # [file, line, flag]
         self.branches: list = []  # [file, line, column, index among the entries of this position, [flags]]
 
-    def flag(self):
+    def new_flag(self):
         self.count += 1
         return self.count - 1
 
-    def file(self, name):
+    def file_number(self, name):
         return self.files.setdefault(name, len(self.files))
 
-    def store(self, flag):
+    def flag_store(self, flag):
         array = "[NL x i8]"  # the length of the array is filled in at the end
         if self.pointer == "ptr":
             at = f"ptr getelementptr inbounds ({array}, ptr @{FLAGS}, i64 0, i64 {flag})"
@@ -158,7 +158,7 @@ def _instrument_function(text, places, made):
     blocks = _blocks(rows, places)
     if not any(block.places for block in blocks):
         return text
-    declared = places.of_function(rows[0])
+    declared = places.position_of_function(rows[0])
     if declared:
         blocks[0].places.setdefault(declared)
     entries: dict[str, int] = {}
@@ -172,16 +172,16 @@ def _instrument_function(text, places, made):
 
     def block_flag(block):
         if id(block) not in flags:
-            flags[id(block)] = made.flag()
+            flags[id(block)] = made.new_flag()
             at = block.start
             while at < block.last and _PHI.match(rows[at]):
                 at += 1
-            added.setdefault(at, []).append(made.store(flags[id(block)]))
+            added.setdefault(at, []).append(made.flag_store(flags[id(block)]))
         return flags[id(block)]
 
     for block in blocks:
         for file, line in block.places:
-            made.lines.append([made.file(file), line, block_flag(block)])
+            made.lines.append([made.file_number(file), line, block_flag(block)])
     seen: dict = {}
     for block in blocks:
         if block.branch is None or len(set(block.targets)) < 2:
@@ -192,14 +192,14 @@ def _instrument_function(text, places, made):
             if entries[target] == block.targets.count(target):
                 taken.append(block_flag(to))
             elif block.targets.count(target) == 1 or not _has_phi(rows, to):
-                flag = made.flag()
+                flag = made.new_flag()
                 label = f"%nl.coverage.{flag}"
-                _redirect(rows, block, to, label)
-                last += [f"\n{label[1:]}:", made.store(flag), f"  br label {target}"]
+                _redirect_branch(rows, block, to, label)
+                last += [f"\n{label[1:]}:", made.flag_store(flag), f"  br label {target}"]
                 taken.append(flag)
         file, line, column = block.branch
         count = seen[block.branch] = seen.get(block.branch, -1) + 1
-        made.branches.append([made.file(file), line, column, count, taken])
+        made.branches.append([made.file_number(file), line, column, count, taken])
     out = []
     for at, row in enumerate(rows):
         out += added.get(at, ())
@@ -228,7 +228,7 @@ def _blocks(rows, places):
                 at += 1
                 whole += rows[at]
         block.end = at
-        place = None if "@llvm.dbg." in row else places.of(whole)
+        place = None if "@llvm.dbg." in row else places.position_of_instruction(whole)
         if place:
             block.places.setdefault(place[:2])
         if row.startswith(("  br ", "  switch ")):
@@ -243,7 +243,7 @@ def _has_phi(rows, block):
     return any(_PHI.match(rows[at]) for at in range(block.start, block.last))
 
 
-def _redirect(rows, block, to, label):
+def _redirect_branch(rows, block, to, label):
     """Redirects a branch to a new block that sets a flag and jumps to the target."""
     target = re.compile(rf"(label ){re.escape(to.label)}(?![\w.$-])")
     for at in range(block.last, block.end + 1):

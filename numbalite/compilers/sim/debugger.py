@@ -71,10 +71,12 @@ def texts_by_label(source: str) -> dict:
     return found
 
 
-def keep_texts(source: str) -> str | None:
+def write_texts(source: str) -> str | None:
     """Writes the texts that are not in a file to a folder, and returns the folder; None if there are no such
     texts."""
-    texts = {label: lines for label, lines in texts_by_label(source).items() if _is_not_file(label)}
+    texts = {
+        label: lines for label, lines in texts_by_label(source).items() if _is_text_label(label)
+    }
     if not texts:
         return None
     folder = _texts_folder(source)
@@ -86,13 +88,13 @@ def keep_texts(source: str) -> str | None:
             return None
         for label, lines in texts.items():
             with open(os.path.join(folder, label), "w", encoding="utf-8", errors="replace") as file:
-                file.write(_whole_text(label, lines))
+                file.write(_complete_text(label, lines))
     except OSError:
         return None  # without the folder, the debugger shows line numbers without text
     return folder
 
 
-def _is_not_file(label):
+def _is_text_label(label):
     if not label or "/" in label or label in (".", ".."):
         return False
     return not os.path.exists(label) and len(label) < 200 and not label.endswith(".cu")
@@ -102,7 +104,7 @@ def _texts_folder(source):
     """Returns the path of the folder for the texts of a source. The path is the same for the same source,
     because cached images refer to it."""
     global _temporary
-    root = cache.directory()
+    root = cache.usable_directory()
     if (
         root is None
     ):  # a temporary folder suffices: without a cache directory, no cached image refers to it
@@ -112,7 +114,7 @@ def _texts_folder(source):
     return os.path.join(root, cache.TEXTS + cache.hash_values(source).hex())
 
 
-def _whole_text(label, lines):
+def _complete_text(label, lines):
     """Returns the complete text of the notebook's cell if it is available; otherwise the available
     lines at their line numbers."""
     linecache = sys.modules.get("linecache")

@@ -69,7 +69,7 @@ def division_edits(tokens, partner):
         if token.text in _PRINTED and at + 1 in partner:  # it shows its text
             at = partner[at + 1]
         elif token.kind == "sign" and token.text in ("/", "%"):
-            assigns = _is_adjacent(tokens, at, "=")
+            assigns = _is_followed_by(tokens, at, "=")
             if _may_divide_by_zero(tokens, at, at + 1 + assigns):
                 yield (
                     token.start + 1 + assigns,
@@ -78,7 +78,7 @@ def division_edits(tokens, partner):
         at += 1
 
 
-def remove_marks(text: str) -> str:
+def remove_division_marks(text: str) -> str:
     """Returns a text without its marks."""
     return _MARK.sub("", text)
 
@@ -91,7 +91,7 @@ def marker_line_without_marks(line: str, below: str) -> str:
     return below
 
 
-def _is_adjacent(tokens, at, *signs):
+def _is_followed_by(tokens, at, *signs):
     """Returns whether one of the given punctuators follows a token immediately."""
     after = tokens[at + 1] if at + 1 < len(tokens) else None
     return after is not None and after.start == tokens[at].start + 1 and after.text in signs
@@ -102,7 +102,7 @@ def _may_divide_by_zero(tokens, at, right):
     before = tokens[at - 1].text if at else ";"
     if before in _BEFORE or right >= len(tokens):
         return False
-    if tokens[at].text == "%" and _is_adjacent(tokens, at, ">", ":"):  # digraphs
+    if tokens[at].text == "%" and _is_followed_by(tokens, at, ">", ":"):  # digraphs
         return False
     divisor = tokens[right]
     if divisor.kind == "number":

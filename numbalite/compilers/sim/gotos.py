@@ -70,7 +70,7 @@ def _statements(tokens, partner, opening):
 
 
 def _split_declaration(text, tokens, partner, first, last):
-    """Returns the text ``int i; i = 3;`` for ``int i = 3;``; None for any other statement."""
+    """Returns the text ``int i; i = 3;`` for ``int i = 3;``, or None for any other statement."""
     parts = _declarators(tokens, partner, first, last)
     values = [_initializer_index(tokens, part) for part in parts]
     if not any(values) or not all(

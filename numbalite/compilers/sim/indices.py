@@ -27,12 +27,12 @@ _SIGNS = {"add": "+", "sub": "-", "mul": "*"}
 
 
 def argument_names(text: str) -> list[str]:
-    """Returns the value names in a list of parameters or arguments; "" for constants."""
+    """Returns the value names in a list of parameters or arguments, or "" for constants."""
     last = (part.rsplit(" ", 1)[-1] for part in syntax.split_list(text))
     return [name if name.startswith("%") else "" for name in last]
 
 
-class _Function:
+class _IndexFunction:
     def __init__(self, name, text):
         self.name, self.text = name, text
         head, _, body = text.partition("\n")
@@ -67,7 +67,7 @@ class _Function:
                     self.seeds.update(filter(None, values))
         self.reached, self.sums = set(), set()
 
-    def follow(self, values):
+    def trace_indices(self, values):
         """Follows values backwards through a function. Returns the functions that return indices, and the
         parameters that are indices."""
         waiting, functions, parameters = list(values), set(), set()
@@ -87,21 +87,21 @@ class _Function:
                 self.sums.add(value)
                 waiting += (one for one in (found[3], found[4]) if one.startswith("%"))
             elif _CHOICE.match(rest):
-                waiting += syntax.VALUE.findall(syntax.without_debug(rest))
+                waiting += syntax.VALUE.findall(syntax.without_debug_locations(rest))
             elif "call " in rest and (found := _CALL.search(rest)):
                 functions.add(found[1].strip('"'))
         return functions, parameters
 
 
-def insert_checks(functions: list[str], is_watched) -> list[str]:
+def insert_overflow_checks(functions: list[str], is_watched) -> list[str]:
     """Returns the texts of all functions, with a check inserted after each operation of an index that may
     overflow. is_watched(text) returns whether a function is user code; functions of other code are
     unchanged."""
     functions_by_name = {}
     for at, text in enumerate(functions):
         if (found := syntax.DEFINED.match(text)) and is_watched(text):
-            functions_by_name[found[1].strip('"')] = (at, _Function(found[1].strip('"'), text))
-    callers: dict[str, list[tuple[_Function, list[str]]]] = {}
+            functions_by_name[found[1].strip('"')] = (at, _IndexFunction(found[1].strip('"'), text))
+    callers: dict[str, list[tuple[_IndexFunction, list[str]]]] = {}
     for _, function in functions_by_name.values():
         for called, values in function.calls:
             if called in functions_by_name:
@@ -109,7 +109,7 @@ def insert_checks(functions: list[str], is_watched) -> list[str]:
     waiting = [(f, f.seeds) for _, f in functions_by_name.values() if f.seeds]
     while waiting:
         function, values = waiting.pop()
-        returning, parameters = function.follow(values)
+        returning, parameters = function.trace_indices(values)
         waiting += (
             (functions_by_name[n][1], functions_by_name[n][1].returned)
             for n in returning
@@ -120,11 +120,11 @@ def insert_checks(functions: list[str], is_watched) -> list[str]:
     result = list(functions)
     for at, function in functions_by_name.values():
         if function.sums:
-            result[at] = _with_calls(function)
+            result[at] = _insert_check_calls(function)
     return result
 
 
-def check_declarations(functions: list[str]) -> str:
+def overflow_intrinsics(functions: list[str]) -> str:
     """Returns the declarations of the intrinsics that the inserted calls need."""
     found = sorted(
         {m for text in functions for m in re.findall(r"@llvm\.s\w+\.with\.overflow\.i\d+", text)}
@@ -134,7 +134,7 @@ def check_declarations(functions: list[str]) -> str:
     )
 
 
-def _with_calls(function):
+def _insert_check_calls(function):
     out = []
     for line in function.text.split("\n"):
         found = _RESULT.match(line) if " nsw " in line else None

@@ -21,12 +21,12 @@ _GROUPS_OF = re.compile(r"#\d+")
 
 
 def debug_location(text: str) -> str:
-    """Returns the first debug location in a text, such as ", !dbg !12"; "" if there is none."""
+    """Returns the first debug location in a text, such as ", !dbg !12", or "" if there is none."""
     found = _DEBUG.search(text)
     return found[0] if found else ""
 
 
-def without_debug(text: str) -> str:
+def without_debug_locations(text: str) -> str:
     return _DEBUG.sub("", text)
 
 
@@ -54,7 +54,7 @@ def sanitized_groups(ir: str) -> frozenset[str]:
     )
 
 
-def has_group(function: str, groups: frozenset[str]) -> bool:
+def has_attribute_group(function: str, groups: frozenset[str]) -> bool:
     """Returns whether the function has one of these attribute groups, or no attribute group at all."""
     own = _GROUPS_OF.findall(first_line(function))
     return not own or not groups.isdisjoint(own)

@@ -62,7 +62,7 @@ import struct
 
 from numbalite.compilers.sim import indices, loops
 from numbalite.compilers.sim import ir as syntax
-from numbalite.compilers.sim.locals import NAMES, Locals
+from numbalite.compilers.sim.locals import NAMES, LocalVariables
 
 _OPERATION = re.compile(
     r"^  (?P<result>%[\w.]+) = "
@@ -155,22 +155,24 @@ def rewrite_ir(
     if spins and "volatile " in ir and _VOLATILE.search(ir):
         functions = _report_volatile_accesses(functions)
     if "unwritten" in checks:
-        variables = Locals(ir)
-        functions = [variables.watch(f) for f in functions]
-        functions[-1] += variables.tail()
+        variables = LocalVariables(ir)
+        functions = [variables.instrument_function(f) for f in functions]
+        functions[-1] += variables.module_declarations()
     watched = syntax.sanitized_groups(ir)
     if is_python:
         functions = [_remove_nsw(f) for f in functions]
     elif "overflow" in checks:
         only = watched if _ACCESSES.intersection(checks) else None
-        functions = indices.insert_checks(functions, lambda text: _is_user_function(text, only))
-        functions[-1] += indices.check_declarations(functions)
+        functions = indices.insert_overflow_checks(
+            functions, lambda text: _is_user_function(text, only)
+        )
+        functions[-1] += indices.overflow_intrinsics(functions)
     if "profile" in checks:
         functions = _add_loop_calls(functions, watched)
     if "race" in checks:
         functions = [_report_unused_atomics(f) for f in functions]
     functions = [_rewrite_function(f, checks, defined, watched) for f in functions]
-    functions[-1] += _declared_copies(functions)
+    functions[-1] += _copy_declaration(functions)
     head, functions = _remove_unused_support(head, functions)
     # Kernels are inlined into their callers, and no other module refers to their symbols.
     if not checks:
@@ -220,10 +222,10 @@ def _remove_functions(head, functions, idle):
 def _remove_from_used_list(line, names):
     """Returns an llvm.used line without these symbols."""
 
-    def keep_entry(match):
+    def without_removed_entry(match):
         return "" if match[2] in names else match[0]
 
-    rest = _ENTRY.sub(keep_entry, line[1:]).replace(", ]", "]")
+    rest = _ENTRY.sub(without_removed_entry, line[1:]).replace(", ]", "]")
     removed = sum(found[2] in names for found in _ENTRY.finditer(line, 1))
     return "@" + re.sub(r"\[(\d+) x", lambda n: f"[{int(n[1]) - removed} x", rest, count=1)
 
@@ -324,7 +326,7 @@ def _report_volatile_accesses(functions):
     """
     place = 0
 
-    def report_access(match):
+    def add_access_report(match):
         nonlocal place
         pointer = match["pointer"]
         if pointer in own:
@@ -343,7 +345,7 @@ def _report_volatile_accesses(functions):
     for at in _callees_first(functions):
         if "volatile " in functions[at]:
             own = set(_LOCAL.findall(functions[at]))
-            reporting[at] = _VOLATILE.sub(report_access, functions[at])
+            reporting[at] = _VOLATILE.sub(add_access_report, functions[at])
     return reporting
 
 
@@ -371,7 +373,7 @@ def _callees_first(functions):
 def _add_loop_calls(functions, watched):
     marked, number = [], 0
     for text in functions:
-        if syntax.has_group(text, watched):
+        if syntax.has_attribute_group(text, watched):
             text, number = loops.insert_loop_calls(text, number)
         marked.append(text)
     if number:
@@ -382,12 +384,16 @@ def _add_loop_calls(functions, watched):
 def _report_unused_atomics(text):
     """Inserts nl_sim_drop_value before calls of atomic functions whose results are not used."""
 
-    def report_unused(match):
+    def add_unused_report(match):
         if len(re.findall(rf"{re.escape(match['result'])}(?![\w.])", text)) > 1:
             return match[0]
         return f"  call void @{_DROP}(){syntax.debug_location(match[0])}\n{match[0]}"
 
-    return _UNUSED_ATOMIC.sub(report_unused, text) if "atomic" in text or "cuda16" in text else text
+    return (
+        _UNUSED_ATOMIC.sub(add_unused_report, text)
+        if "atomic" in text or "cuda16" in text
+        else text
+    )
 
 
 def _is_user_function(text, watched):
@@ -395,7 +401,7 @@ def _is_user_function(text, watched):
     group."""
     if _LIBRARYS.search(syntax.first_line(text)):
         return False
-    return watched is None or syntax.has_group(text, watched)
+    return watched is None or syntax.has_attribute_group(text, watched)
 
 
 def _remove_nsw(text):
@@ -408,21 +414,21 @@ def _rewrite_function(text, checks, defined, watched):
     head = syntax.first_line(text)
     if _NOT_FINITE in head or _OVERFLOW in head:
         checks = ()
-    if not syntax.has_group(
+    if not syntax.has_attribute_group(
         text, watched
     ):  # functions with NUMBALITE_SIM_UNCHECKED (sim/attributes.h) have no access checks
         checks = tuple(check for check in checks if check not in _ACCESSES)
     if _ACCESSES.intersection(checks):
         if "profile" in checks:
             text = _count_copies(text)
-        text = _report_field_writes(_replace_odd_copies(text, "unwritten" in checks))
+        text = _report_field_writes(_replace_uninstrumented_copies(text, "unwritten" in checks))
     if "memory" in checks:
-        text = _keep_loops(_check_copies(text) if "@llvm.memcpy." in text else text)
-    state = _State(checks, defined)
-    return _OPERATION.sub(state.replace, text)
+        text = _insert_loop_markers(_check_copies(text) if "@llvm.memcpy." in text else text)
+    state = _FunctionRewriter(checks, defined)
+    return _OPERATION.sub(state.rewrite_operation, text)
 
 
-def _keep_loops(text):
+def _insert_loop_markers(text):
     """Inserts a no-op with a line number before each branch to an earlier label (a loop's back edge)."""
     out, seen = [], set()
     for line in text.split("\n"):
@@ -435,7 +441,7 @@ def _keep_loops(text):
     return "\n".join(out)
 
 
-def _replace_odd_copies(text, by_bytes):
+def _replace_uninstrumented_copies(text, by_bytes):
     """Replaces copies of 3, 5, 6 or 7 bytes (modulo 8) by calls, because clang would not instrument their accesses.
 
     by_bytes: also replace copies of 2, 4 and 8 bytes between non-local addresses. The optimizer would load a
@@ -445,7 +451,7 @@ def _replace_odd_copies(text, by_bytes):
         return text
     own = _local_pointer_names(text)
 
-    def copy_call(match):
+    def replace_copy(match):
         sides = [_POINTER.fullmatch(match[side]) for side in ("to", "from")]
         size = int(match["size"])
         if not all(sides):
@@ -459,7 +465,7 @@ def _replace_odd_copies(text, by_bytes):
         call = f"{_CALL_OF_COPY} {kind} @{_COPIES}({given}, i64 {match['size']})"
         return f"  %nl.copy.{match.start()} = {call}{match['debug'] or ''}"
 
-    return _ODD_COPY.sub(copy_call, text)
+    return _ODD_COPY.sub(replace_copy, text)
 
 
 def _count_copies(text):
@@ -472,7 +478,7 @@ def _count_copies(text):
         return text
     own = _local_pointer_names(text)
 
-    def counted_copy(match):
+    def add_copy_count(match):
         sides = [_ADDRESS.fullmatch(match[side]) for side in ("to", "from")]
         size = int(match["size"])
         if not all(sides) or all(side["name"] in own for side in sides):
@@ -494,7 +500,7 @@ def _count_copies(text):
             lines.append(f"  %nl.copy.{match.start() * 1000 + at} = {call}{debug}")
         return "\n".join(lines)
 
-    return _ODD_COPY.sub(counted_copy, text)
+    return _ODD_COPY.sub(add_copy_count, text)
 
 
 def _local_pointer_names(text):
@@ -506,7 +512,7 @@ def _local_pointer_names(text):
     return own
 
 
-def _declared_copies(functions):
+def _copy_declaration(functions):
     """Returns the declaration of __tsan_memcpy (cuda_src/sim/hooks.h), if a call of that function was
     inserted; otherwise ""."""
     for text in functions:
@@ -519,7 +525,7 @@ def _declared_copies(functions):
 def _report_field_writes(text):
     """Inserts nl_sim_write_field before the load that precedes the store of a bit-field."""
 
-    def report_field(match):
+    def add_field_report(match):
         lines, kind, at = [], match["type"], match["at"]
         if kind not in ("ptr", "i8*"):
             lines.append(f"  %nl.field.{match.start()} = bitcast {kind} {at} to i8*")
@@ -528,7 +534,7 @@ def _report_field_writes(text):
         lines.append(f"  {call}{match['debug'] or ''}")
         return "\n".join([*lines, match[0]])
 
-    return _FIELD.sub(report_field, text) if "%bf.set" in text else text
+    return _FIELD.sub(add_field_report, text) if "%bf.set" in text else text
 
 
 def _check_copies(text):
@@ -536,7 +542,7 @@ def _check_copies(text):
     own = set(_LOCAL.findall(text))
     own |= {cast for cast, pointer in _CAST.findall(text) if pointer in own}
 
-    def checked_copy(match):
+    def add_copy_checks(match):
         calls = []
         for side, kind in (("from", 0), ("to", 1)):
             found = _ADDRESS.fullmatch(match[side])
@@ -545,10 +551,10 @@ def _check_copies(text):
                 calls.append(f"  call void @{_ALIGNED}({address}){match['debug'] or ''}\n")
         return "".join(calls) + match[0]
 
-    return _COPY.sub(checked_copy, text)
+    return _COPY.sub(add_copy_checks, text)
 
 
-class _State:
+class _FunctionRewriter:
     """Rewrites the operations of one function; creates unique names of new values.
 
     defined: names of the functions that the module defines, whose results need no check for NaN.
@@ -560,7 +566,7 @@ class _State:
         self.defined = defined
         self.count = 0
 
-    def replace(self, match):
+    def rewrite_operation(self, match):
         name = match["name"]
         if name in ("sdiv", "udiv", "srem", "urem"):
             lines = self._rewrite_division(name, match["rest"], match["result"])
@@ -635,7 +641,7 @@ class _State:
         if found is None:
             return None
         type_, a, b, _ = found.groups()
-        return self._report_value(match, type_, a, b, _SIGNS[match["name"]])
+        return self._report_if_overflow(match, type_, a, b, _SIGNS[match["name"]])
 
     def _check_call_result(self, match):
         """Inserts a NaN check of a call's result, if the module does not define the called function and the
@@ -647,9 +653,9 @@ class _State:
         arguments = [a.split() for a in found[2].split(",")]
         if not 1 <= len(arguments) <= 2 or any(a[:1] != [type_] for a in arguments):
             return None
-        return self._report_value(match, type_, arguments[0][-1], arguments[-1][-1], "f")
+        return self._report_if_overflow(match, type_, arguments[0][-1], arguments[-1][-1], "f")
 
-    def _report_value(self, match, type_, a, b, sign):
+    def _report_if_overflow(self, match, type_, a, b, sign):
         line = match[0][2 : len(match[0]) - len(match["debug"] or "")]
         lines, arguments = [line], []
         for value in (match["result"], a, b):
@@ -692,11 +698,11 @@ class _State:
         signed = name == "fptosi"
         if width < 32:
             whole = self._new_name()
-            lines = self._saturate(name, real, value, 32, signed, whole)
+            lines = self._saturate_conversion(name, real, value, 32, signed, whole)
             return [*lines, f"{result} = trunc i32 {whole} to {wanted}"]
-        return self._saturate(name, real, value, width, signed, result)
+        return self._saturate_conversion(name, real, value, width, signed, result)
 
-    def _saturate(self, name, real, value, width, signed, result):
+    def _saturate_conversion(self, name, real, value, width, signed, result):
         type_ = f"i{width}"
         above = 2.0 ** (width - 1 if signed else width)
         below = -above if signed else 0.0

@@ -67,7 +67,7 @@ NAMES = (_TELL, _FETCH, _PUT)
 """The functions of cuda_src/sim/uninitialized.h."""
 
 
-class Locals:
+class LocalVariables:
     """Instruments the local variables of one module."""
 
     def __init__(self, ir: str) -> None:
@@ -84,18 +84,18 @@ class Locals:
         self.memmove = f"llvm.memmove.{space}.{space}.i64"
         self._is_declared = {name: f"@{name}(" in ir for name in (self.memset, self.memmove)}
 
-    def watch(self, text: str) -> str:
+    def instrument_function(self, text: str) -> str:
         """Returns the instrumented text of a function."""
-        if not syntax.has_group(text, self._checked):
+        if not syntax.has_attribute_group(text, self._checked):
             return text
         about = {
             found["name"]: self._variables[found["about"]]
             for found in _DECLARED.finditer(text)
             if found["about"] in self._variables
         }
-        return _Function(self, text, about).result() if about else text
+        return _FunctionInstrumenter(self, text, about).instrumented_text() if about else text
 
-    def tail(self) -> str:
+    def module_declarations(self) -> str:
         """Returns declarations and strings that instrumented functions need, for the end of the
         module."""
         pointer = self.bytes_pointer
@@ -110,7 +110,7 @@ class Locals:
             for name, at in self._strings.items()
         )
 
-    def string(self, name: str) -> str:
+    def string_pointer(self, name: str) -> str:
         """Returns a pointer to a string constant that contains the name."""
         at = self._strings.setdefault(name, len(self._strings))
         if not self.is_typed:
@@ -125,26 +125,26 @@ class Locals:
             return _LOOKS.fullmatch(name) is not None
         return function[0] != "_" and function[:3] != "nl_" and function not in self._defined
 
-    def pointer(self, type_: str) -> str:
+    def pointer_type(self, type_: str) -> str:
         """Returns the type of a pointer to a type."""
         return f"{type_}*" if self.is_typed else "ptr"
 
-    def bytes(self, type_: str) -> int:
+    def approximate_size(self, type_: str) -> int:
         """Returns the approximate size in bytes of a variable of the type."""
         if type_ not in self._sizes:
             self._sizes[type_] = 0  # ends the recursion for a type that contains itself
-            self._sizes[type_] = self._count(self._structs.get(type_, type_))
+            self._sizes[type_] = self._element_count(self._structs.get(type_, type_))
         return self._sizes[type_]
 
-    def _count(self, text):
+    def _element_count(self, text):
         if found := re.fullmatch(r"(?:\[|<)(\d+) x (.*)(?:\]|>)", text):
-            return int(found[1]) * self.bytes(found[2])
+            return int(found[1]) * self.approximate_size(found[2])
         if text[:1] in "{<":
-            return sum(map(self.bytes, syntax.split_list(text.strip("<>")[1:-1])))
+            return sum(map(self.approximate_size, syntax.split_list(text.strip("<>")[1:-1])))
         return 8
 
 
-def _read_matrices(line):
+def _loaded_fragments(line):
     """Returns (type, name) of the pointers to matrix fragments that the call in this line of IR reads."""
     called = _MATRICES.search(line) if "4wmma" in line else None
     found = (
@@ -192,7 +192,7 @@ def _shadow_name(name):
     return f"%nl.second.{name[1:]}" if name[1] != '"' else f'%"nl.second.{name[2:]}'
 
 
-class _Function:
+class _FunctionInstrumenter:
     """Instruments one function. `about` maps the name of an alloca to the source variable."""
 
     def __init__(self, module, text, about):
@@ -207,11 +207,11 @@ class _Function:
         self.second = set()  # loaded values that have a shadow
         self.count = 0
 
-    def result(self):
+    def instrumented_text(self):
         self._find_roots()
         if not self.roots:
             return "\n".join(self.lines)
-        self._find_parts()
+        self._find_derived_pointers()
         self._exclude_variables()
         if not self.roots:
             return "\n".join(self.lines)
@@ -233,10 +233,10 @@ class _Function:
             self.own.add(found[1])
             name, type_ = found[1], found[2]
             plain = not re.search(r", i\d+ ", type_)  # a single object, not a dynamic array
-            if name in self.about and plain and self.module.bytes(type_) <= _LARGEST:
+            if name in self.about and plain and self.module.approximate_size(type_) <= _LARGEST:
                 self.roots[name] = type_
 
-    def _find_parts(self):
+    def _find_derived_pointers(self):
         self.whole = {name: name for name in self.roots}
         known = -1
         while known != len(self.own):
@@ -258,7 +258,7 @@ class _Function:
         for line in self.lines:
             block += line[:1] not in (" ", "}", "")  # a label
             roots = {self.whole[name] for name in _TOKEN.findall(line) if name in self.whole}
-            if roots and (_ALLOCA.match(line) or not self._is_idle(line)):
+            if roots and (_ALLOCA.match(line) or not self._accesses_no_memory(line)):
                 for root in roots:
                     events[root].append((block, line))
         for root, met in events.items():
@@ -268,14 +268,15 @@ class _Function:
             starts = starts or [0]  # at its alloca
             follow = [(met[at], met[at + 1]) if at + 1 < len(met) else None for at in starts]
             written = all(
-                f is None or (f[0][0] == f[1][0] and self._writes(f[1][1], root)) for f in follow
+                f is None or (f[0][0] == f[1][0] and self._initializes_variable(f[1][1], root))
+                for f in follow
             )
             if written or any(" = phi " in line for _, line in met):
                 del self.roots[root]
         self.whole = {name: root for name, root in self.whole.items() if root in self.roots}
 
     @staticmethod
-    def _is_idle(line):
+    def _accesses_no_memory(line):
         """Returns whether a line of IR accesses no memory through the pointer."""
         return (
             "dbg.declare" in line
@@ -286,10 +287,10 @@ class _Function:
             or _PART.match(line) is not None
         )
 
-    def _writes(self, line, root):
+    def _initializes_variable(self, line, root):
         """Returns whether the variable must count as initialized after this line of IR. The result is True if
         the line writes the whole variable, or if the effect of the line is unclear."""
-        if any(self.whole.get(name) == root for _, name in _read_matrices(line)):
+        if any(self.whole.get(name) == root for _, name in _loaded_fragments(line)):
             return False
         if store := _STORE.match(line):
             type_ = self.roots.get(store["at"])
@@ -308,12 +309,12 @@ class _Function:
             self._begin_lifetime(line, found, out)
         elif _PART.match(line):
             out += line, self._shadow_address(line)
-        elif self._is_idle(line):
+        elif self._accesses_no_memory(line):
             out.append(line)
         elif "@llvm.lifetime.start" in line:
             out.append(line)
             for name in names:
-                self._fill(name, 0, self._variable_size(self.whole[name]), out)
+                self._set_shadow_bytes(name, 0, self._variable_size(self.whole[name]), out)
         elif found := _LOAD.match(line):
             self._instrument_load(line, found, out)
         elif (found := _STORE.match(line)) and names == [found["at"]]:
@@ -321,10 +322,10 @@ class _Function:
         elif found := _MOVE.match(line):
             self._instrument_copy(line, found, out)
         else:
-            self._add(line, out)
-            self._check_matrices(line, out)
+            self._report_updated_number(line, out)
+            self._report_read_fragments(line, out)
             for root in dict.fromkeys(self.whole[name] for name in names):
-                self._fill(root, -1, self._variable_size(root), out)
+                self._set_shadow_bytes(root, -1, self._variable_size(root), out)
             out.append(line)
 
     def _new_name(self):
@@ -345,15 +346,15 @@ class _Function:
     def _begin_lifetime(self, line, found, out):
         out += line, line.replace(found[1], _shadow_name(found[1]), 1)
         if found[1] not in self.started:
-            self._fill(found[1], 0, self._variable_size(found[1]), out)
+            self._set_shadow_bytes(found[1], 0, self._variable_size(found[1]), out)
 
     def _variable_size(self, root):
         """Returns the size of a variable, as a constant expression of LLVM IR."""
         type_ = self.roots[root]
-        pointer = self.module.pointer(type_)
+        pointer = self.module.pointer_type(type_)
         return f"i64 ptrtoint ({pointer} getelementptr ({type_}, {pointer} null, i64 1) to i64)"
 
-    def _fill(self, name, value, size, out):
+    def _set_shadow_bytes(self, name, value, size, out):
         """Returns code that sets the bytes of the shadow variable. `name` is the variable or a pointer to its
         bytes."""
         to = self.module.bytes_pointer
@@ -388,7 +389,7 @@ class _Function:
             out.append(f"  {unset} = icmp eq i{_bit_count(type_)} {number}, 0")
             out.append(f"  call void @{_TELL}(i1 zeroext {unset}, {what}){debug}")
 
-    def _add(self, line, out):
+    def _report_updated_number(self, line, out):
         """Inserts a report for a number that a function updates; the shadow of the number's first byte
         represents all of its bytes."""
         found, debug = _ADDS.search(line), _debug_of(line)
@@ -405,11 +406,11 @@ class _Function:
             f"  call void @{_TELL}(i1 zeroext {unset}, {self._describe_read(name, out)}){debug}"
         )
 
-    def _check_matrices(self, line, out):
+    def _report_read_fragments(self, line, out):
         """Inserts reports for the fragments that a function reads; the shadow of a fragment's first byte
         represents the fragment."""
         debug, kind = _debug_of(line), self.module.bytes_pointer
-        for type_, name in dict.fromkeys(_read_matrices(line)):
+        for type_, name in dict.fromkeys(_loaded_fragments(line)):
             if name not in self.whole or not debug:
                 continue
             pointer, state, unset = _shadow_name(name), self._new_name(), self._new_name()
@@ -461,7 +462,7 @@ class _Function:
                 index = wide
             values.append(f"i64 {index}")
         values += ["i64 0"] * (3 - len(values))
-        name = self.module.string(self.about[root])
+        name = self.module.string_pointer(self.about[root])
         return f"{name}, i32 {count}, {', '.join(values)}"
 
     def _instrument_store(self, line, found, out):
@@ -469,7 +470,7 @@ class _Function:
         out.append(line)
         if not _bit_count(type_):
             root = self.whole[found["at"]]
-            self._fill(root, -1, self._variable_size(root), out)
+            self._set_shadow_bytes(root, -1, self._variable_size(root), out)
             return
         value = found["what"][len(type_) + 1 :]
         value = _shadow_name(value) if value in self.second else _nonzero_constant(type_)
@@ -492,7 +493,7 @@ class _Function:
             given = f"{kind} {_shadow_name(to)}, {kind} {_shadow_name(from_)}, {size}, i1 false"
             out.append(f"  call void @{self.module.memmove}({given})")
         elif found["kind"] == "set" or not from_ or from_ in self.own or not debug:
-            self._fill(to, -1, size, out)
+            self._set_shadow_bytes(to, -1, size, out)
         else:
             given = f"{kind} nocapture {_shadow_name(to)}, {kind} {from_}, {size}"
             out.append(f"  call void @{_FETCH}({given}){debug}")

@@ -36,8 +36,8 @@ def insert_loop_calls(text: str, first: int) -> tuple[str, int]:
     """Returns (the function with the calls, the number of the next loop). first: the number of the function's
     first loop."""
     lines = text.split("\n")
-    blocks = _blocks(lines)
-    loops = _loops(blocks)
+    blocks = _blocks_by_label(lines)
+    loops = _natural_loops(blocks)
     before: dict[int, list] = {}
     for number, (head, body) in enumerate(loops.items(), first):
         leaves: set[str] = set()
@@ -48,7 +48,7 @@ def insert_loop_calls(text: str, first: int) -> tuple[str, int]:
                 before.setdefault(block.end, []).append(_call_text(_REPEAT, number) + where)
             leaves.update(target for target in block.targets if target not in body)
         for label in sorted(leaves):
-            at = _after_phis(lines, blocks[label].start)
+            at = _index_after_phis(lines, blocks[label].start)
             before.setdefault(at, []).append(_call_text(_LEAVE, number))
     if not before:
         return text, first
@@ -71,7 +71,7 @@ def _call_text(name, number):
     return f"  call void @{name}(i32 {number})"
 
 
-def _blocks(lines):
+def _blocks_by_label(lines):
     """Returns {label: block}, with the entry block first."""
     found: dict[str, _Block] = {}
     block = None
@@ -94,7 +94,7 @@ def _blocks(lines):
     return found
 
 
-def _loops(blocks):
+def _natural_loops(blocks):
     """Returns {label of a loop's header: labels of the loop's blocks} for the natural loops."""
     if not blocks:
         return {}
@@ -129,7 +129,7 @@ def _loops(blocks):
     return loops
 
 
-def _after_phis(lines, at):
+def _index_after_phis(lines, at):
     while " = phi " in lines[at] or " = landingpad " in lines[at]:
         at += 1
     return at

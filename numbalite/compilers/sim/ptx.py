@@ -15,10 +15,10 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from numbalite.compilers.sim.ptxasync import Asynchronous
-from numbalite.compilers.sim.ptxbits import Bits
-from numbalite.compilers.sim.ptxmatrix import Matrices
-from numbalite.compilers.sim.ptxmemory import Memory
+from numbalite.compilers.sim.ptxasync import AsynchronousInstructions
+from numbalite.compilers.sim.ptxbits import BitInstructions
+from numbalite.compilers.sim.ptxmatrix import MatrixInstructions
+from numbalite.compilers.sim.ptxmemory import MemoryInstructions
 from numbalite.compilers.sim.ptxtext import (
     PTX,
     TYPES,
@@ -28,7 +28,7 @@ from numbalite.compilers.sim.ptxtext import (
     split_template,
     type_size,
 )
-from numbalite.compilers.sim.ptxthreads import Threads
+from numbalite.compilers.sim.ptxthreads import ThreadInstructions
 from numbalite.cxx.scanner import Token
 
 _CONSTRAINTS = {
@@ -71,7 +71,7 @@ _TEXT = re.compile(r'"((?:\\.|[^"\\])*)"', re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "\n": ""}
 
 
-def statement(tokens: Sequence[Token], text: str, number: int) -> str:
+def translate_asm(tokens: Sequence[Token], text: str, number: int) -> str:
     """Translates the tokens between the parentheses of an asm statement of `text`. Raises UnknownInstruction
     for an unsupported instruction. `number` must be different for each statement of a source."""
     parts: list[list[Token]] = [[]]
@@ -90,8 +90,8 @@ def statement(tokens: Sequence[Token], text: str, number: int) -> str:
         (parts[1] if len(parts) > 1 else [], True),
         (parts[2] if len(parts) > 2 else [], False),
     ):
-        operands += _operands(part, text, is_output)
-    return _Statement(template, operands, len(parts) > 1, number).result()
+        operands += _asm_operands(part, text, is_output)
+    return _AsmStatement(template, operands, len(parts) > 1, number).statement_text()
 
 
 def _template_text(tokens):
@@ -116,7 +116,7 @@ def _template_text(tokens):
     return _COMMENT.sub(" ", "".join(out))
 
 
-def _operands(tokens, text, is_output):
+def _asm_operands(tokens, text, is_output):
     """Returns (constraint, expression, is_output) of each operand."""
     found, at = [], 0
     while at < len(tokens):
@@ -150,7 +150,13 @@ def _join_tokens(tokens):
     return out
 
 
-class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
+class _AsmStatement(
+    MemoryInstructions,
+    BitInstructions,
+    MatrixInstructions,
+    AsynchronousInstructions,
+    ThreadInstructions,
+):
     def __init__(self, template, operands, is_extended, number):
         self.template, self.number = template, number
         self.operands = operands
@@ -160,8 +166,8 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         self.labels = {}
         self.uses_carry = False
 
-    def result(self):
-        body = self.block_of(self.template)
+    def statement_text(self):
+        body = self.translate_template(self.template)
         before, after = [], []
         for i, (constraint, expression, is_output) in enumerate(self.operands):
             letter = constraint.lstrip("=+&%")
@@ -183,7 +189,7 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
             return f"[&] {{ {inner} }}()"
         return f"do {{ {inner} }} while (0)"
 
-    def block_of(self, text):
+    def translate_template(self, text):
         """Translates the instructions of a template in order."""
         out, heads, at = [], [], 0
         self.registers.append({})
@@ -196,18 +202,18 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
                     self.registers.pop()
                 out.append("}")
             elif label := re.match(r"\s*([A-Za-z_$%][\w$]*)\s*:(?!:)", piece):
-                out.append(f"{self.label(label[1])}:;")
+                out.append(f"{self.label_name(label[1])}:;")
                 rest = piece[label.end() :].strip()
                 if rest:
-                    out.append(self.instruction(rest))
+                    out.append(self.translate_instruction(rest))
             elif piece.strip():
-                out.append(self.instruction(piece.strip()))
+                out.append(self.translate_instruction(piece.strip()))
         if self.labels:  # declare all variables first, because a goto must not cross a declaration
-            heads, out = self.hoisted(out)
+            heads, out = self.hoist_declarations(out)
         del at
         return " ".join([*heads, *out])
 
-    def hoisted(self, out):
+    def hoist_declarations(self, out):
         declared = re.compile(
             r"(?:unsigned __int128|unsigned long long|long long|[\w ]+?) nl_r\d+_\d+;"
         )
@@ -217,25 +223,25 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
             rest.append(declared.sub("", one))
         return heads, rest
 
-    def label(self, name):
+    def label_name(self, name):
         return self.labels.setdefault(name, f"nl_l{self.number}_{len(self.labels)}")
 
     # ---- operands ----
 
-    def value(self, operand, kind):
+    def operand_value(self, operand, kind):
         """Returns the C++ expression for an operand, converted to a C++ type."""
         operand = operand.strip()
         if operand.startswith("!"):
-            return f"(!{self.value(operand[1:], 'bool')})"
+            return f"(!{self.operand_value(operand[1:], 'bool')})"
         if re.match(r"[%A-Za-z_$]", operand) and operand not in _SPECIAL:
-            is_predicate = self.register(operand)[1] == "bool"
+            is_predicate = self.register_variable(operand)[1] == "bool"
             if is_predicate != (kind == "bool"):
                 raise UnknownInstruction(
                     f"with the operand {operand}, which is {'a' if is_predicate else 'no'} predicate,"
                 )
-        return f"{PTX}as<{kind}>({self.plain(operand)})"
+        return f"{PTX}as<{kind}>({self.operand_text(operand)})"
 
-    def plain(self, operand):
+    def operand_text(self, operand):
         operand = operand.strip()
         if _IMMEDIATE.match(operand):
             return (
@@ -251,10 +257,10 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
                 return f"({sign}{PTX}as<double>(0x{digits[2:]}ull))"
             return operand
         if operand.startswith("-"):
-            return f"(-{self.plain(operand[1:])})"
-        return self.register(operand)[0]
+            return f"(-{self.operand_text(operand[1:])})"
+        return self.register_variable(operand)[0]
 
-    def register(self, operand):
+    def register_variable(self, operand):
         """Returns (variable, C++ type) of a register; (variable, None) if the type is unknown."""
         if operand == "_":
             return f"{PTX}nobody()", None
@@ -270,13 +276,13 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
                 return scope[special]
         raise UnknownInstruction(f"with the operand {operand}")
 
-    def set(self, operand, value):
+    def write_register(self, operand, value):
         """Returns a C++ statement that writes a register."""
         if operand.strip() == "_":
             return f"(void)({value});"
-        return f"{PTX}put({self.register(operand.strip())[0]}, {value});"
+        return f"{PTX}put({self.register_variable(operand.strip())[0]}, {value});"
 
-    def address(self, operand, modifiers):
+    def address_expression(self, operand, modifiers):
         """Returns the C++ expression for the address [register + offset], as an integer."""
         inner = operand.strip()
         if not (inner.startswith("[") and inner.endswith("]")):
@@ -285,20 +291,20 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
             r"\s*([^+\-]+?)\s*(?:([+-])\s*([\w%+\-\s]+))?", inner[1:-1]
         ).groups()
         space = "shared" if any(m.startswith("shared") for m in modifiers) else "generic"
-        text = f"{PTX}{space}({self.plain(base)})"
+        text = f"{PTX}{space}({self.operand_text(base)})"
         if offset:
-            text += f" {sign} {PTX}as<long long>({self.plain(offset)})"
+            text += f" {sign} {PTX}as<long long>({self.operand_text(offset)})"
         return f"({text})"
 
     # ---- instructions ----
 
-    def instruction(self, text):
+    def translate_instruction(self, text):
         guard = ""
         if found := re.match(r"@(!?)\s*([%\w$\[\]]+)\s+", text):
-            guard = f"if ({found[1]}{self.value(found[2], 'bool')}) "
+            guard = f"if ({found[1]}{self.operand_value(found[2], 'bool')}) "
             text = text[found.end() :]
         if text.startswith("."):
-            return self.directive(text)
+            return self.declare_registers(text)
         opcode, _, rest = text.partition(" ") if " " in text else (text, "", "")
         if found := re.match(r"[\w.:]+", text):
             opcode, rest = found[0], text[found.end() :]
@@ -311,18 +317,18 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
             if method is not None:
                 done = method(modifiers, operands)
             elif name in _PLAIN:
-                done = self.simple(name, modifiers, operands)
+                done = self.simple_instruction(name, modifiers, operands)
             elif found := _SCALAR_VIDEO.fullmatch(name):
-                done = self.scalar_video(found[1], modifiers, operands)
+                done = self.scalar_video_instruction(found[1], modifiers, operands)
             elif found := _VIDEO.fullmatch(name):
-                done = self.video(found[1], found[2], modifiers, operands)
+                done = self.simd_video_instruction(found[1], found[2], modifiers, operands)
             else:
                 raise UnknownInstruction(opcode)
         except (IndexError, ValueError, KeyError, AttributeError, TypeError, StopIteration):
             raise UnknownInstruction(opcode) from None
         return f"{guard}{{ {done} }}"
 
-    def directive(self, text):
+    def declare_registers(self, text):
         found = re.fullmatch(r"\.reg\s*\.(\w+)\s+(.*)", text, re.S)
         if not found or found[1] not in TYPES:
             raise UnknownInstruction(text.split()[0])
@@ -338,16 +344,16 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
                 out.append(f"{kind} {variable};")
         return " ".join(out)
 
-    def simple(self, name, modifiers, operands):
+    def simple_instruction(self, name, modifiers, operands):
         """Returns the C++ statement for an instruction d = name(a, b, c) with operands and result of one type."""
         kind = instruction_type(modifiers)
         if "xorsign" in modifiers or (kind == "f32x2" and {"rz", "rm", "rp"} & {*modifiers}):
             raise UnknownInstruction(".".join([name, *modifiers]))
         if kind in ("f16", "bf16", "f16x2", "bf16x2"):
-            return self.sixteen(name, kind, modifiers, operands)
+            return self.half_instruction(name, kind, modifiers, operands)
         if kind == "f32x2":
-            values = ", ".join(self.value(one, TYPES[kind]) for one in operands[1:])
-            return self.set(operands[0], f"{PTX}f32x2::{name}({values})")
+            values = ", ".join(self.operand_value(one, TYPES[kind]) for one in operands[1:])
+            return self.write_register(operands[0], f"{PTX}f32x2::{name}({values})")
         function = _PLAIN[name]
         if kind in ("f32", "f64"):
             rounding = next((m for m in modifiers if m in ("rz", "rm", "rp")), None)
@@ -362,9 +368,9 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
                     function = f"::__fmaf_{named}"
                 else:
                     function = f"::__{letter}{name}_{named}"
-                values = ", ".join(self.value(one, TYPES[kind]) for one in operands[1:])
-                return self.set(operands[0], f"{function}({values})")
-        values = ", ".join(self.value(one, TYPES[kind]) for one in operands[1:])
+                values = ", ".join(self.operand_value(one, TYPES[kind]) for one in operands[1:])
+                return self.write_register(operands[0], f"{function}({values})")
+        values = ", ".join(self.operand_value(one, TYPES[kind]) for one in operands[1:])
         result = f"{PTX}{function}<{TYPES[kind]}>({values})"
         if "sat" in modifiers:
             result = (
@@ -376,63 +382,67 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
             raise UnknownInstruction(".".join([name, *modifiers]))
         if "cc" in modifiers:
             self.uses_carry = True
-            return self.set(
+            return self.write_register(
                 operands[0], f"{PTX}{function}_cc<{TYPES[kind]}>({values}, false, nl_carry)"
             )
-        return self.set(operands[0], result)
+        return self.write_register(operands[0], result)
 
-    def sixteen(self, name, kind, modifiers, operands):
+    def half_instruction(self, name, kind, modifiers, operands):
         """Returns the C++ statement for an instruction on 16-bit numbers, or on pairs of 16-bit numbers."""
         known = "add sub mul fma min max neg abs tanh ex2".split()
         if name not in known or (name == "sub" and "relu" in modifiers):
             raise UnknownInstruction(".".join([name, *modifiers]))
-        values = ", ".join(self.value(one, TYPES[kind]) for one in operands[1:])
+        values = ", ".join(self.operand_value(one, TYPES[kind]) for one in operands[1:])
         nan = "_nan" if "NaN" in modifiers else ""
         result = f"{PTX}{kind}::{name}{nan}({values})"
         for after in ("sat", "relu"):
             if after in modifiers:
                 result = f"{PTX}{kind}::{after}({result})"
-        return self.set(operands[0], result)
+        return self.write_register(operands[0], result)
 
-    def with_carry(self, name, modifiers, operands):
+    def carry_instruction(self, name, modifiers, operands):
         self.uses_carry = True
         kind = TYPES[instruction_type(modifiers)]
-        values = ", ".join(self.value(one, kind) for one in operands[1:])
+        values = ", ".join(self.operand_value(one, kind) for one in operands[1:])
         out = "nl_carry" if "cc" in modifiers else f"{PTX}lost()"
-        return self.set(operands[0], f"{PTX}{name}_cc<{kind}>({values}, nl_carry, {out})")
+        return self.write_register(
+            operands[0], f"{PTX}{name}_cc<{kind}>({values}, nl_carry, {out})"
+        )
 
     def do_addc(self, modifiers, operands):
-        return self.with_carry("add", modifiers, operands)
+        return self.carry_instruction("add", modifiers, operands)
 
     def do_subc(self, modifiers, operands):
-        return self.with_carry("sub", modifiers, operands)
+        return self.carry_instruction("sub", modifiers, operands)
 
     def do_mul(self, modifiers, operands):
-        return self.product("mul", modifiers, operands)
+        return self.multiply_instruction("mul", modifiers, operands)
 
     def do_mad(self, modifiers, operands):
-        return self.product("mad", modifiers, operands)
+        return self.multiply_instruction("mad", modifiers, operands)
 
     def do_madc(self, modifiers, operands):
-        return self.product("madc", modifiers, operands)
+        return self.multiply_instruction("madc", modifiers, operands)
 
-    def product(self, name, modifiers, operands):
+    def multiply_instruction(self, name, modifiers, operands):
         kind = instruction_type(modifiers)
         if kind in ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2", "f32x2"):
-            return self.simple("fma" if name == "mad" else name, modifiers, operands)
+            return self.simple_instruction("fma" if name == "mad" else name, modifiers, operands)
         which = next(m for m in modifiers if m in ("lo", "hi", "wide"))
-        a, b = (self.value(one, TYPES[kind]) for one in operands[1:3])
+        a, b = (self.operand_value(one, TYPES[kind]) for one in operands[1:3])
         result = f"{PTX}mul_{which}<{TYPES[kind]}>({a}, {b})"
         if name == "mul":
-            return self.set(operands[0], result)
+            return self.write_register(operands[0], result)
         wide = _WIDER[kind] if which == "wide" else TYPES[kind]
-        c = self.value(operands[3], wide)
+        c = self.operand_value(operands[3], wide)
         if "cc" in modifiers or name == "madc":
             self.uses_carry = True
             given = "nl_carry" if name == "madc" else "false"
             out = "nl_carry" if "cc" in modifiers else f"{PTX}lost()"
-            return self.set(operands[0], f"{PTX}add_cc<{wide}>({result}, {c}, {given}, {out})")
-        return self.set(operands[0], f"{PTX}add<{wide}>({result}, {c})")
+            return self.write_register(
+                operands[0], f"{PTX}add_cc<{wide}>({result}, {c}, {given}, {out})"
+            )
+        return self.write_register(operands[0], f"{PTX}add<{wide}>({result}, {c})")
 
     def do_mov(self, modifiers, operands):
         kind = instruction_type(modifiers)
@@ -440,37 +450,40 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         if source.startswith("{"):
             parts = split_operands(source[1:-1])
             piece = _integer_type(type_size(kind) // len(parts))
-            values = ", ".join(self.value(one, piece) for one in parts)
-            return self.set(to, f"{PTX}packed<{_integer_type(type_size(kind))}, {piece}>({values})")
+            values = ", ".join(self.operand_value(one, piece) for one in parts)
+            return self.write_register(
+                to, f"{PTX}packed<{_integer_type(type_size(kind))}, {piece}>({values})"
+            )
         if to.startswith("{"):
             parts = split_operands(to[1:-1])
             piece, whole = (
                 _integer_type(type_size(kind) // len(parts)),
                 _integer_type(type_size(kind)),
             )
-            out = [f"{whole} nl_whole = {self.value(source, whole)};"]
+            out = [f"{whole} nl_whole = {self.operand_value(source, whole)};"]
             out += [
-                self.set(one, f"{PTX}part<{piece}>(nl_whole, {i})") for i, one in enumerate(parts)
+                self.write_register(one, f"{PTX}part<{piece}>(nl_whole, {i})")
+                for i, one in enumerate(parts)
             ]
             return " ".join(out)
-        return self.set(to, self.value(source, TYPES[kind]))
+        return self.write_register(to, self.operand_value(source, TYPES[kind]))
 
     def do_setp(self, modifiers, operands):
         compare, *rest = modifiers
-        result = self.compared(compare, instruction_type(rest), operands[1:])
+        result = self.comparison(compare, instruction_type(rest), operands[1:])
         first, _, second = operands[0].partition("|")
         join = next((m for m in rest if m in ("and", "or", "xor")), None)
         sign = {"and": "&", "or": "|", "xor": "^"}
         out = f"bool nl_is = {result};"
-        other = self.value(operands[3], "bool") if join else ""
+        other = self.operand_value(operands[3], "bool") if join else ""
         joined = f"(nl_is {sign[join]} {other})" if join else "nl_is"
         opposite = f"(!nl_is {sign[join]} {other})" if join else "(!nl_is)"
         if second.strip():
-            out += f" bool nl_not = {opposite};" + self.set(second, "nl_not")
-        return out + self.set(first, joined)
+            out += f" bool nl_not = {opposite};" + self.write_register(second, "nl_not")
+        return out + self.write_register(first, joined)
 
-    def compared(self, compare, kind, operands):
-        a, b = (self.value(one, TYPES[kind]) for one in operands[:2])
+    def comparison(self, compare, kind, operands):
+        a, b = (self.operand_value(one, TYPES[kind]) for one in operands[:2])
         if compare in ("lo", "ls", "hi", "hs"):
             compare = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}[compare]
         if kind in ("f16", "bf16"):
@@ -489,23 +502,27 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
 
     def do_set(self, modifiers, operands):
         to = TYPES[modifiers[-2]]
-        result = self.compared(modifiers[0], modifiers[-1], operands[1:])
+        result = self.comparison(modifiers[0], modifiers[-1], operands[1:])
         yes = "1.0f" if to == "float" else f"static_cast<{to}>(-1)"
-        return self.set(operands[0], f"({result} ? {yes} : static_cast<{to}>(0))")
+        return self.write_register(operands[0], f"({result} ? {yes} : static_cast<{to}>(0))")
 
     def do_selp(self, modifiers, operands):
         kind = TYPES[instruction_type(modifiers)]
-        a, b = (self.value(one, kind) for one in operands[1:3])
-        return self.set(operands[0], f"({self.value(operands[3], 'bool')} ? {a} : {b})")
+        a, b = (self.operand_value(one, kind) for one in operands[1:3])
+        return self.write_register(
+            operands[0], f"({self.operand_value(operands[3], 'bool')} ? {a} : {b})"
+        )
 
     def do_slct(self, modifiers, operands):
         kind, by = TYPES[modifiers[-2]], TYPES[modifiers[-1]]
-        a, b = (self.value(one, kind) for one in operands[1:3])
-        return self.set(operands[0], f"({self.value(operands[3], by)} >= 0 ? {a} : {b})")
+        a, b = (self.operand_value(one, kind) for one in operands[1:3])
+        return self.write_register(
+            operands[0], f"({self.operand_value(operands[3], by)} >= 0 ? {a} : {b})"
+        )
 
     def do_cvt(self, modifiers, operands):
         if any(m in _PAIRS for m in modifiers):
-            return self.cvt_of_pairs(modifiers, operands)
+            return self.convert_pairs(modifiers, operands)
         kinds = [m for m in modifiers if m in TYPES]
         to, source = kinds[-2], kinds[-1]
         rounding = next(
@@ -524,15 +541,15 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
                 or "relu" in modifiers
             ):
                 raise UnknownInstruction("cvt." + ".".join(modifiers))
-            a, b = (self.value(one, "float") for one in operands[1:])
-            return self.set(operands[0], f"{PTX}{to}::both({b}, {a})")
-        value = self.value(operands[1], TYPES[source])
+            a, b = (self.operand_value(one, "float") for one in operands[1:])
+            return self.write_register(operands[0], f"{PTX}{to}::both({b}, {a})")
+        value = self.operand_value(operands[1], TYPES[source])
         if source in ("f16", "bf16"):
             value, source = f"{PTX}{source}::real({value})", "f32"
         if to in ("f16", "bf16"):
             if rounding != "rn":
                 raise UnknownInstruction("cvt." + ".".join(modifiers))
-            return self.set(operands[0], f"{PTX}{to}::from(static_cast<float>({value}))")
+            return self.write_register(operands[0], f"{PTX}{to}::from(static_cast<float>({value}))")
         if to in ("f16x2", "bf16x2") or source in ("f16x2", "bf16x2"):
             raise UnknownInstruction("cvt." + ".".join(modifiers))
         a, b = TYPES[to], TYPES[source]
@@ -555,39 +572,43 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
             result = f"{PTX}clamped<{a}>({value})"
         else:
             result = f"static_cast<{a}>({value})"
-        return self.set(operands[0], result)
+        return self.write_register(operands[0], result)
 
-    def cvt_of_pairs(self, modifiers, operands):
+    def convert_pairs(self, modifiers, operands):
         """Translates conversions from and to pairs of 8-, 6- or 4-bit numbers in one register."""
         to, source = [m for m in modifiers if m in _PAIRS or m in TYPES]
         rest = {*modifiers} - {to, source}
         if to in _PAIRS and source in ("f32", "f16x2") and rest == {"rn", "satfinite"}:
             kind = "float" if source == "f32" else "unsigned"
-            values = ", ".join(self.value(one, kind) for one in reversed(operands[1:]))
+            values = ", ".join(self.operand_value(one, kind) for one in reversed(operands[1:]))
             function = f"pair_of_{'floats' if source == 'f32' else 'halves'}"
-            return self.set(operands[0], f"{PTX}{function}<{_NARROW}{to[:-2]}>({values})")
+            return self.write_register(
+                operands[0], f"{PTX}{function}<{_NARROW}{to[:-2]}>({values})"
+            )
         if to == "f16x2" and source in _PAIRS and rest == {"rn"}:
-            value = self.value(operands[1], "unsigned short")
-            return self.set(operands[0], f"{PTX}halves_of_pair<{_NARROW}{source[:-2]}>({value})")
+            value = self.operand_value(operands[1], "unsigned short")
+            return self.write_register(
+                operands[0], f"{PTX}halves_of_pair<{_NARROW}{source[:-2]}>({value})"
+            )
         raise UnknownInstruction("cvt." + ".".join(modifiers))
 
     def do_createpolicy(self, modifiers, operands):
-        return self.set(operands[0], "0")
+        return self.write_register(operands[0], "0")
 
     def do_testp(self, modifiers, operands):
-        value = self.value(operands[1], TYPES[modifiers[1]])
+        value = self.operand_value(operands[1], TYPES[modifiers[1]])
         test = {
             "finite": "isfinite({})",
             "infinite": "isinf({})",
             "number": "!isnan({})",
             "notanumber": "isnan({})",
         }
-        return self.set(operands[0], f"({test[modifiers[0]].format(value)})")
+        return self.write_register(operands[0], f"({test[modifiers[0]].format(value)})")
 
     def do_copysign(self, modifiers, operands):
         kind = TYPES[instruction_type(modifiers)]
-        a, b = (self.value(one, kind) for one in operands[1:])
-        return self.set(operands[0], f"copysign({b}, {a})")
+        a, b = (self.operand_value(one, kind) for one in operands[1:])
+        return self.write_register(operands[0], f"copysign({b}, {a})")
 
     def do_prefetch(self, modifiers, operands):
         return ""
@@ -608,10 +629,10 @@ class _Statement(Memory, Bits, Matrices, Asynchronous, Threads):
         raise UnknownInstruction("ret")
 
     def do_nanosleep(self, modifiers, operands):
-        return f"__nanosleep({self.value(operands[0], 'unsigned')});"
+        return f"__nanosleep({self.operand_value(operands[0], 'unsigned')});"
 
     def do_bra(self, modifiers, operands):
-        return f"goto {self.label(operands[0])};"
+        return f"goto {self.label_name(operands[0])};"
 
 
 _PLAIN = {

@@ -34,12 +34,12 @@ def _register_type(kind):
     return "unsigned long long" if kind == "f64" else "unsigned"
 
 
-def _registers(kind, elements):
+def _registers_per_lane(kind, elements):
     """Returns the number of registers per lane for a matrix fragment."""
     return elements // 32 // (32 // _BITS[kind]) if kind in _BITS else elements // 32
 
 
-class Matrices:
+class MatrixInstructions:
     """Mixin with a method for each matrix instruction; ptx.py's statement class provides the operands."""
 
     def do_mma(self, modifiers, operands):
@@ -68,16 +68,20 @@ class Matrices:
         if a == "b1":
             a = b = f"b1<{str('and' in operation).lower()}>"
             k //= 32
-        counts = [_registers(c, m * n), _registers(a, m * k), _registers(b, n * k)]
+        counts = [
+            _registers_per_lane(c, m * n),
+            _registers_per_lane(a, m * k),
+            _registers_per_lane(b, n * k),
+        ]
         counts = [4 if c == "f16" else 8, 2, 2] if quads else counts
         lists = [
-            self.words("nl_" + name, operand, kind, count)
+            self.register_array("nl_" + name, operand, kind, count)
             for name, operand, kind, count in zip(
                 "cab", (operands[3], *operands[1:3]), (c, a, b), counts, strict=True
             )
         ]
         to = registers_of(operands[0])
-        expected = (4 if d == "f16" else 8) if quads else _registers(d, m * n)
+        expected = (4 if d == "f16" else 8) if quads else _registers_per_lane(d, m * n)
         if len(to) != expected:
             raise UnknownInstruction(
                 f"mma with {len(to)} registers of the result instead of {expected}"
@@ -94,21 +98,21 @@ class Matrices:
                 *lists,
                 f"{_register_type(d)} nl_d[{len(to)}];",
                 f"{_MATRIX}{function}(nl_d, nl_a, nl_b, nl_c{more}, __builtin_FILE(), __builtin_LINE());",
-                *(self.set(one, f"nl_d[{i}]") for i, one in enumerate(to)),
+                *(self.write_register(one, f"nl_d[{i}]") for i, one in enumerate(to)),
             )
         )
 
-    def words(self, name, operand, kind, count):
+    def register_array(self, name, operand, kind, count):
         """Returns the C++ declaration of an array with the registers of an operand."""
         given = registers_of(operand)
         if len(given) != count:
             raise UnknownInstruction(
                 f"mma with {len(given)} registers of {name[-1]} instead of {count}"
             )
-        values = ", ".join(self.value(one, _register_type(kind)) for one in given)
+        values = ", ".join(self.operand_value(one, _register_type(kind)) for one in given)
         return f"const {_register_type(kind)} {name}[] = {{{values}}};"
 
-    def matrices(self, modifiers, registers):
+    def matrix_template_arguments(self, modifiers, registers):
         """Returns the text of the template arguments of ldmatrix and stmatrix: the number of matrices, and whether they
         are transposed."""
         known = {"sync", "aligned", "m8n8", "trans", "shared", "shared::cta", "b16"}
@@ -124,22 +128,22 @@ class Matrices:
 
     def do_ldmatrix(self, modifiers, operands):
         to = registers_of(operands[0])
-        function = f"{_MATRIX}load<{self.matrices(modifiers, to)}>"
-        out = (
-            f"unsigned nl_to[{len(to)}]; {function}(nl_to, {self.address(operands[1], modifiers)});"
-        )
-        return out + " ".join(self.set(one, f"nl_to[{i}]") for i, one in enumerate(to))
+        function = f"{_MATRIX}load<{self.matrix_template_arguments(modifiers, to)}>"
+        out = f"unsigned nl_to[{len(to)}]; {function}(nl_to, {self.address_expression(operands[1], modifiers)});"
+        return out + " ".join(self.write_register(one, f"nl_to[{i}]") for i, one in enumerate(to))
 
     def do_stmatrix(self, modifiers, operands):
         given = registers_of(operands[1])
-        function = f"{_MATRIX}store<{self.matrices(modifiers, given)}>"
-        values = ", ".join(self.value(one, "unsigned") for one in given)
+        function = f"{_MATRIX}store<{self.matrix_template_arguments(modifiers, given)}>"
+        values = ", ".join(self.operand_value(one, "unsigned") for one in given)
         return (
             f"const unsigned nl_from[] = {{{values}}};"
-            f"{function}({self.address(operands[0], modifiers)}, nl_from);"
+            f"{function}({self.address_expression(operands[0], modifiers)}, nl_from);"
         )
 
     def do_movmatrix(self, modifiers, operands):
         if sorted(modifiers) != ["aligned", "b16", "m8n8", "sync", "trans"]:
             raise ValueError
-        return self.set(operands[0], f"{_MATRIX}transposed({self.value(operands[1], 'unsigned')})")
+        return self.write_register(
+            operands[0], f"{_MATRIX}transposed({self.operand_value(operands[1], 'unsigned')})"
+        )

@@ -27,7 +27,7 @@ _OURS = "_ZN13numbalite_sim"
 _KERNEL = re.compile(r"_ZN13numbalite_sim12nl_functions\w*10run_thread")
 
 
-class Variable(NamedTuple):
+class SharedVariable(NamedTuple):
     symbol: str
     name: str | None
     """As the user calls it; None: the symbol says it."""
@@ -35,14 +35,14 @@ class Variable(NamedTuple):
     """None: that of the symbol in the object."""
 
 
-def shared_variables_by_kernel(ir: str) -> list[list[Variable]]:
+def shared_variables_by_kernel(ir: str) -> list[list[SharedVariable]]:
     """Returns {kernel: list of shared variables} for the front end's IR of a module."""
     starts = [match.start() for match in _DEFINITION.finditer(ir)]
     bodies = {}
     for start, end in zip(starts, [*starts[1:], len(ir)], strict=True):
         if name := _DEFINED.match(ir, start, end):
             bodies[name[1]] = ir[name.end() : end].partition("\n}\n")[0]
-    variables = _variables(ir)
+    variables = _shared_variables(ir)
     named = {name: set(_NAMED.findall(text)) for name, text in bodies.items()}
     found = []
     for kernel in filter(_KERNEL.match, bodies):
@@ -56,13 +56,15 @@ def shared_variables_by_kernel(ir: str) -> list[list[Variable]]:
     return found
 
 
-def _variables(ir):
-    found = {s: Variable(s, None, None) for s in _LOCAL.findall(ir) if not s.startswith(_OURS)}
+def _shared_variables(ir):
+    found = {
+        s: SharedVariable(s, None, None) for s in _LOCAL.findall(ir) if not s.startswith(_OURS)
+    }
     sizes = {symbol: int(size) for symbol, size in _OBJECT.findall(ir)}
     if not sizes:
         return found
     texts = dict(_TEXT.findall(ir))
     labels = {f"_ZZ{symbol[2:]}": texts.get(label) for symbol, label in _CALL.findall(ir)}
     for symbol, size in sizes.items():
-        found[symbol] = Variable(symbol, labels.get(symbol.removesuffix("E8variable")), size)
+        found[symbol] = SharedVariable(symbol, labels.get(symbol.removesuffix("E8variable")), size)
     return found

@@ -17,7 +17,7 @@ _DECLARED = re.compile(r"(?:>|\bauto)\s*&?\s*(\w+)\s*(?=[{=(;,)])")
 _LONGEST = 63  # NL_SIM_NAME
 
 
-def name_table(source: str) -> str:
+def subscript_name_table(source: str) -> str:
     """Returns the table, in the simulator's format: "@file" and "line name indices column column
     ..."."""
     tokens = scanner.tokenize(source)
@@ -36,7 +36,7 @@ def name_table(source: str) -> str:
                 file = re.sub(r"\\(.)", r"\1", directive[2])
         if not _is_indexed(tokens, partner, declared, at):
             continue
-        places, indices = _brackets(tokens, partner, at + 1)
+        places, indices = _subscript_brackets(tokens, partner, at + 1)
         checks = files.setdefault(file, {})
         for place in (_expression_start(tokens, partner, at), at, *places):
             line, start = tokens[place].line, tokens[place].start
@@ -74,7 +74,7 @@ def string_literal(text: str) -> str:
     return " ".join(f'"{line}\\n"' for line in escaped.split("\n") if line) or '""'
 
 
-def _brackets(tokens, partner, at):
+def _subscript_brackets(tokens, partner, at):
     """Returns the token indices of all opening and closing brackets directly after a name, and the number of
     pairs of [], at least 1."""
     found, count = [], 0

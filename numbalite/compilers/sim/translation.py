@@ -83,12 +83,12 @@ def translate_source(
     targets, which may use features that no GPU has. spared: the result of divisions.py for the unit; spared
     is None for a compiler that needs no marks.
     """
-    if not _concerns(text, spared):
+    if not _needs_translation(text, spared):
         return text
-    return _Translation(text, False, checked, kind, spared).result()
+    return _SourceTranslation(text, False, checked, kind, spared).translated_text()
 
 
-def _concerns(text, spared):
+def _needs_translation(text, spared):
     return _TRIGGER.search(text) or (spared is not None and divisions.has_divisions(text))
 
 
@@ -138,7 +138,7 @@ def replace_host_headers(text: str, given, folders) -> str:
     """Replaces #includes of host library headers by errors. Headers in ``given``, or found in one of
     ``folders``, belong to the user and stay unchanged."""
 
-    def replace(match):
+    def replace_include(match):
         name = match[1]
         refused = next((f"sim/{header}" for header, holds in _REFUSED if holds(name)), None)
         if name in given or refused is None:
@@ -147,14 +147,14 @@ def replace_host_headers(text: str, given, folders) -> str:
             return match[0]
         return match[0].replace(name, refused)
 
-    return _INCLUDE.sub(replace, text) if "#" in text else text
+    return _INCLUDE.sub(replace_include, text) if "#" in text else text
 
 
 def _string_literal(text):
     return '"' + re.sub(r'[\\"\n]', " ", text) + '"'
 
 
-def _branches(tokens):
+def _conditional_branches(tokens):
     """Returns (directive, tokens) for each branch of the #if among the tokens, of which there may be at most
     one; ("", tokens) without an #if. An asm statement that contains an #if is written once for each of its
     branches."""
@@ -171,7 +171,7 @@ def _branches(tokens):
     return found if "else" in words else [*found, ("\n#else\n", [*before, *after])]
 
 
-class _Translation:
+class _SourceTranslation:
     def __init__(self, text, inside_function, checked, kind, spared, in_macro=False):
         self.text = text
         self.in_macro = in_macro
@@ -186,8 +186,8 @@ class _Translation:
         )  # index of a bracket -> index of the matching bracket
         self.inside_function = inside_function  # macro bodies are translated like functions
 
-    def result(self):
-        bodies, scopes = self._scopes()
+    def translated_text(self):
+        bodies, scopes = self._function_scopes()
         wide = []  # (token index, name, reference) of shared variables at namespace scope
         for at, token in enumerate(self.tokens):
             if token.kind == "directive":
@@ -195,7 +195,7 @@ class _Translation:
             elif token.text == "__shared__" and token.kind == "name":
                 wide += self._translate_shared(at, scopes[at])
             elif token.text in _BARRIERS and at > 0 and self.tokens[at - 1].text == "void":
-                self._replace(at, at, f"nl_declared{token.text}")
+                self._replace_tokens(at, at, f"nl_declared{token.text}")
             elif token.text in _ASM and token.kind == "name":
                 self._translate_asm(at)
             elif token.text in _NOT_OF_A_GPU and token.kind == "name":
@@ -203,21 +203,21 @@ class _Translation:
             elif self._is_unused_exchange(at):
                 self.edits.append((token.start, token.start, _DROPPED_VALUE))
             elif token.text in ("__constant__", "__device__") and scopes[at]:
-                self._variable_of_a_function(at)
+                self._report_function_variables(at)
             elif (
                 token.text == "__noinline__"
                 and self.tokens[at - 1].text == "]"
-                and self._opens_block(at + 1)
+                and self._is_opening_parenthesis(at + 1)
             ):
-                self._replace(at, at, "")
-            elif token.text == "<" and self._adjacent(at, "<<<"):
+                self._replace_tokens(at, at, "")
+            elif token.text == "<" and self._has_adjacent_punctuators(at, "<<<"):
                 self._translate_launch(at)
         self._declare_in_functions(bodies, wide)
         if self.kind == "sim":
             for first, last, replacement in gotos.declaration_edits(
                 self.text, self.tokens, self.partner
             ):
-                self._replace(first, last, replacement)
+                self._replace_tokens(first, last, replacement)
         if self.spared is not None:
             for place, mark in divisions.division_edits(self.tokens, self.partner):
                 self.edits.append((place, place, mark))
@@ -232,23 +232,23 @@ class _Translation:
 
     # ---- positions ----
 
-    def _replace(self, first, last, replacement):
+    def _replace_tokens(self, first, last, replacement):
         """Replaces the tokens first to last (inclusive), and keeps the number of line ends."""
-        start, end = self.tokens[first].start, self._statement_end(last)
+        start, end = self.tokens[first].start, self._token_end(last)
         lost = self.text.count("\n", start, end) - replacement.count("\n")
         self.edits.append((start, end, replacement + "\n" * lost))
 
-    def _statement_end(self, at):
+    def _token_end(self, at):
         return self.tokens[at].start + len(self.tokens[at].text)
 
-    def _adjacent(self, at, signs):
+    def _has_adjacent_punctuators(self, at, signs):
         found = self.tokens[at : at + len(signs)]
         return len(found) == len(signs) and all(
             token.text == sign and token.start == found[0].start + i
             for i, (token, sign) in enumerate(zip(found, signs, strict=True))
         )
 
-    def _scopes(self):
+    def _function_scopes(self):
         """Returns the outermost function bodies as (opening, closing) token indices, and for each token
         whether it is inside a function."""
         bodies, scopes, stack, head = [], [], [], 0
@@ -269,10 +269,10 @@ class _Translation:
             elif token.text == ";":
                 head = at + 1
             elif token.text == "=" and self.kind == "sim":
-                self._variable_with_value(head, at, stack)
+                self._check_constant_initializer(head, at, stack)
         return bodies, scopes
 
-    def _variable_with_value(self, head, at, stack):
+    def _check_constant_initializer(self, head, at, stack):
         """Makes the compiler check that the initializer of a static or namespace-scope variable is constant."""
         for i in range(head, at):
             if self.tokens[i].kind == "directive":
@@ -293,7 +293,7 @@ class _Translation:
         words, at = [], head
         while at < opening:
             token = self.tokens[at]
-            if token.text in _WITH_PARENTHESES and self._opens_block(at + 1):
+            if token.text in _WITH_PARENTHESES and self._is_opening_parenthesis(at + 1):
                 at = self.partner[at + 1]
             elif token.kind != "directive":
                 words.append(token)
@@ -307,7 +307,7 @@ class _Translation:
             return "class"
         return "function" if ")" in texts else "block"
 
-    def _opens_block(self, at):
+    def _is_opening_parenthesis(self, at):
         return at < len(self.tokens) and self.tokens[at].text == "(" and at in self.partner
 
     def _is_unused_exchange(self, at):
@@ -323,7 +323,7 @@ class _Translation:
     def _is_statement(self, at):
         """Returns whether the call whose name is at `at` is a whole statement, so that its result is
         unused."""
-        if not self._opens_block(at + 1) or at == 0:
+        if not self._is_opening_parenthesis(at + 1) or at == 0:
             return False
         after = self.partner[at + 1] + 1
         before, opening = self.tokens[at - 1].text, self.partner.get(at - 1)
@@ -338,48 +338,56 @@ class _Translation:
     def _translate_shared(self, at, in_function):
         """Translates one __shared__ declaration. Returns the reference declarations that functions need
         instead of a variable at namespace scope."""
-        first = self._after_type(self._declaration_start(at))
+        first = self._skip_type_definition(self._declaration_start(at))
         last = self._declaration_end(at)
         own = self._type_definition(first, last)
         words = {
-            self.tokens[i].text for i in self._specifiers(first, last) if own is None or i < own[0]
+            self.tokens[i].text
+            for i in self._specifier_indices(first, last)
+            if own is None or i < own[0]
         }
         if "alignas" in words:
-            self._move_alignas(first, last, "extern" in words or self._is_plain(first, last))
+            self._move_alignas_to_start(
+                first, last, "extern" in words or self._can_become_reference(first, last)
+            )
         if "extern" not in words:
-            if self._has_value(first, last):
+            if self._has_initializer(first, last):
                 self._insert_error(first, "NUMBALITE_SIM_SHARED_VALUE")
-            if own and self._is_plain(first, last):
-                return self._shared_of_own_type(at, first, last, own, in_function, _VARIABLE)
-            for i in self._specifiers(first, last):
-                if self.tokens[i].text == "static" and not self._is_plain(first, last):
-                    self._replace(i, i, "")
-            if not self._is_plain(first, last):
+            if own and self._can_become_reference(first, last):
+                return self._split_shared_type_definition(
+                    at, first, last, own, in_function, _VARIABLE
+                )
+            for i in self._specifier_indices(first, last):
+                if self.tokens[i].text == "static" and not self._can_become_reference(first, last):
+                    self._replace_tokens(i, i, "")
+            if not self._can_become_reference(first, last):
                 return []
             pattern = _VARIABLE
         else:
             pattern = _REFERENCE
             if own:
-                return self._shared_of_own_type(at, first, last, own, in_function, _REFERENCE)
+                return self._split_shared_type_definition(
+                    at, first, last, own, in_function, _REFERENCE
+                )
             self._check_single_type(first, last)
         found = [
-            (name, self._reference(pattern, name, type_))
-            for name, type_ in self._declarators(first, last)
+            (name, self._reference_declaration(pattern, name, type_))
+            for name, type_ in self._declared_variables(first, last)
         ]
         if in_function:
-            self._replace(first, last, " ".join(text for _, text in found))
+            self._replace_tokens(first, last, " ".join(text for _, text in found))
             return []
-        self._replace(first, last, ";")
+        self._replace_tokens(first, last, ";")
         return [(at, name, text) for name, text in found]
 
-    def _reference(self, pattern, name, type_):
+    def _reference_declaration(self, pattern, name, type_):
         return pattern.format(name=name, type=type_, label=f'"{name}"' if self.checked else "")
 
-    def _shared_of_own_type(self, at, first, last, own, in_function, pattern):
+    def _split_shared_type_definition(self, at, first, last, own, in_function, pattern):
         """Splits a declaration that also defines its struct or union into the type definition and reference
         declarations."""
         keyword, opening, closing, name = own
-        declared = [name for name, _ in self._declarators(first, last, own, "")]
+        declared = [name for name, _ in self._declared_variables(first, last, own, "")]
         if not declared:
             return []
         if name is None:
@@ -388,16 +396,16 @@ class _Translation:
             start = self._name_position(keyword, opening)
             self.edits.append((start, start, f" {name} "))
         found = [
-            (variable, self._reference(pattern, variable, type_))
-            for variable, type_ in self._declarators(first, last, own, name)
+            (variable, self._reference_declaration(pattern, variable, type_))
+            for variable, type_ in self._declared_variables(first, last, own, name)
         ]
         if keyword > first:
-            self._replace(first, keyword - 1, "")
+            self._replace_tokens(first, keyword - 1, "")
         rest = " ".join(["", *(text for _, text in found)]) if in_function else ";"
-        self._replace(closing + 1, last, f";{rest}")
+        self._replace_tokens(closing + 1, last, f";{rest}")
         return [] if in_function else [(at, variable, text) for variable, text in found]
 
-    def _after_type(self, first):
+    def _skip_type_definition(self, first):
         """Returns the token index of the start of a declaration whose specifiers begin with a type definition;
         otherwise `first`."""
         opening = self.partner.get(first - 1)
@@ -420,7 +428,7 @@ class _Translation:
         name, at = None, keyword + 1
         while at < last and self.tokens[at].text not in ("{", "=", ";"):
             token = self.tokens[at]
-            if token.text in _WITH_PARENTHESES and self._opens_block(at + 1):
+            if token.text in _WITH_PARENTHESES and self._is_opening_parenthesis(at + 1):
                 at = self.partner[at + 1]
             elif token.text == ":":
                 while at < last and self.tokens[at + 1].text not in ("{", ";"):
@@ -437,32 +445,34 @@ class _Translation:
     def _name_position(self, keyword, opening):
         """Returns the text position at which the name of an unnamed type is inserted: after its attributes."""
         end = keyword
-        while self.tokens[end + 1].text in _WITH_PARENTHESES and self._opens_block(end + 2):
+        while self.tokens[end + 1].text in _WITH_PARENTHESES and self._is_opening_parenthesis(
+            end + 2
+        ):
             end = self.partner[end + 2]
-        return self._statement_end(end)
+        return self._token_end(end)
 
-    def _move_alignas(self, first, last, is_replaced):
+    def _move_alignas_to_start(self, first, last, is_replaced):
         """Moves alignas to the start of its declaration. NVRTC accepts alignas after __shared__, because
         __shared__ is an attribute for NVRTC, but two specifiers for host compilers."""
-        specifiers = list(self._specifiers(first, last))
+        specifiers = list(self._specifier_indices(first, last))
         at = next(i for i in specifiers if self.tokens[i].text == "alignas")
         if any(self.tokens[i].text not in _ATTRIBUTES for i in specifiers[: specifiers.index(at)]):
             self._insert_error(first, "NUMBALITE_SIM_ALIGNAS")
-        elif at > first and not is_replaced and self._opens_block(at + 1):
+        elif at > first and not is_replaced and self._is_opening_parenthesis(at + 1):
             closing = self.partner[at + 1]
             start = self.tokens[first].start
             self.edits.append(
                 (
                     start,
                     start,
-                    self.text[self.tokens[at].start : self._statement_end(closing)] + " ",
+                    self.text[self.tokens[at].start : self._token_end(closing)] + " ",
                 )
             )
-            self._replace(at, closing, "")
+            self._replace_tokens(at, closing, "")
 
     def _check_single_type(self, first, last):
         """Raises an error for two declarations of one name with different builtin types."""
-        for name, type_ in self._declarators(first, last):
+        for name, type_ in self._declared_variables(first, last):
             words = re.findall(r"\w+", type_)
             if not _OWN_TYPES.issuperset(words):
                 continue
@@ -471,7 +481,7 @@ class _Translation:
             if known != sorted(words) and not any(re.match(r"#\s*el", text) for text in between):
                 self._insert_error(first, f"NUMBALITE_SIM_SHARED_TYPES({name})")
 
-    def _has_value(self, first, last):
+    def _has_initializer(self, first, last):
         """Returns whether a declaration has an initializer, by = or {...}."""
         at, is_type = first, False
         while at < last:
@@ -484,12 +494,12 @@ class _Translation:
             at = self.partner.get(at, at) + 1 if token.text in ("(", "[", "{") else at + 1
         return False
 
-    def _is_plain(self, first, last):
+    def _can_become_reference(self, first, last):
         """Returns whether a declaration without `extern` can become a reference (in instrumented images
         only)."""
         if not self.checked:
             return False
-        texts = set(self._texts(first, last))
+        texts = set(self._declaration_texts(first, last))
         own = self._type_definition(first, last)
         if (
             "=" in texts
@@ -497,14 +507,14 @@ class _Translation:
             or (own and "{" in self._declaration_tail(own, last))
         ):
             return False
-        return not self._has_list(first, last) or not {"*", "&", "("} & set(
-            self._outside_templates(first, last)
+        return not self._declares_several_names(first, last) or not {"*", "&", "("} & set(
+            self._texts_outside_templates(first, last)
         )
 
-    def _outside_templates(self, first, last):
+    def _texts_outside_templates(self, first, last):
         """Yields the texts of the tokens outside template arguments."""
         angles = 0
-        for text in self._texts(first, last):
+        for text in self._declaration_texts(first, last):
             angles += text.count("<")
             if angles == 0:
                 yield text
@@ -513,7 +523,7 @@ class _Translation:
     def _declaration_tail(self, own, last):
         return [token.text for token in self.tokens[own[2] + 1 : last]]
 
-    def _texts(self, first, last):
+    def _declaration_texts(self, first, last):
         """Yields the texts of the tokens, without the arguments of alignas and the members of a type definition."""
         at = first
         own = self._type_definition(first, last)
@@ -524,7 +534,7 @@ class _Translation:
             if own and at == own[1] + 1:
                 at = own[2]
 
-    def _has_list(self, first, last):
+    def _declares_several_names(self, first, last):
         """Returns whether the declaration declares several names. Commas in template arguments do not
         separate names."""
         at, angles = first, 0
@@ -558,14 +568,14 @@ class _Translation:
             at += 1
         return at
 
-    def _specifiers(self, first, last):
+    def _specifier_indices(self, first, last):
         """Yields indices of the tokens before the first declarator's name, except tokens in parentheses."""
         at = first
         while at < last and self.tokens[at].text not in ("[", "=", ";", "{", ","):
             yield at
-            at = self.partner[at] + 1 if self._opens_block(at) else at + 1
+            at = self.partner[at] + 1 if self._is_opening_parenthesis(at) else at + 1
 
-    def _declarators(self, first, last, own=None, type_name=None):
+    def _declared_variables(self, first, last, own=None, type_name=None):
         """Returns (name, type) of each variable that a declaration declares. own: the type definition in the
         declaration, if any; type_name: the name of that type."""
         parts, kept = [[]], []
@@ -575,7 +585,7 @@ class _Translation:
             if own and at == own[0]:
                 parts[-1].append(type_name)
                 at = own[2]
-            elif token.text in _WITH_PARENTHESES and self._opens_block(at + 1):
+            elif token.text in _WITH_PARENTHESES and self._is_opening_parenthesis(at + 1):
                 at = self.partner[at + 1]
             elif token.text in ("(", "[") and at in self.partner:
                 parts[-1] += (t.text for t in self.tokens[at : self.partner[at] + 1])
@@ -617,7 +627,7 @@ class _Translation:
                 if at < head and name in mentioned and name not in own
             )
             if text:
-                after = self._statement_end(opening)
+                after = self._token_end(opening)
                 self.edits.append((after, after, text + " {"))
                 self.edits.append((self.tokens[closing].start, self.tokens[closing].start, "} "))
 
@@ -629,7 +639,7 @@ class _Translation:
             start = self.tokens[self._declaration_start(at)].start
             self.edits.append((start, start, f"{macro} "))
 
-    def _variable_of_a_function(self, at):
+    def _report_function_variables(self, at):
         """Reports __constant__ and __device__ variables in a function as errors, except static variables, and
         variables in lambdas and local classes."""
         first = self._declaration_start(at)
@@ -647,41 +657,41 @@ class _Translation:
         opening = at + 1
         while opening < len(self.tokens) and self.tokens[opening].text in _ASM_WORDS:
             opening += 1
-        if not self._opens_block(opening):
+        if not self._is_opening_parenthesis(opening):
             return
         closing = self.partner[opening]
         inside = self.tokens[opening + 1 : closing]
         made = [
-            directive + self._statement_of_asm(tokens, self.tokens[at].start)
-            for directive, tokens in _branches(inside)
+            directive + self._translate_asm_tokens(tokens, self.tokens[at].start)
+            for directive, tokens in _conditional_branches(inside)
         ]
         end = "\n#endif\n" if len(made) > 1 else ""
-        self._replace(at, closing, "".join(made) + end)
+        self._replace_tokens(at, closing, "".join(made) + end)
 
-    def _statement_of_asm(self, tokens, number):
+    def _translate_asm_tokens(self, tokens, number):
         try:
             if self.kind != "sim":
                 raise ptx.UnknownInstruction("")
-            return ptx.statement(tokens, self.text, number)
+            return ptx.translate_asm(tokens, self.text, number)
         except ptx.UnknownInstruction as problem:
             return f"NUMBALITE_SIM_ASM({_string_literal(str(problem))})"
 
     def _translate_launch(self, at):
         end = at + 3
         while end < len(self.tokens) and self.tokens[end].text not in (";", "{", "}"):
-            if self._adjacent(end, ">>>"):
+            if self._has_adjacent_punctuators(end, ">>>"):
                 self._rewrite_launch(at, end)
                 return
             end += 1
 
     def _rewrite_launch(self, at, end):
         """Rewrites the launch whose <<< and >>> are at these tokens."""
-        first = self._name_before(at)
+        first = self._qualified_name_start(at)
         if first is None or self.kind != "sim":
-            self._replace(at, at + 2, " NUMBALITE_SIM_CHEVRONS(")
-            self._replace(end, end + 2, ")")
+            self._replace_tokens(at, at + 2, " NUMBALITE_SIM_CHEVRONS(")
+            self._replace_tokens(end, end + 2, ")")
             return
-        name = self.text[self.tokens[first].start : self._statement_end(at - 1)]
+        name = self.text[self.tokens[first].start : self._token_end(at - 1)]
         shape = f"{_string_literal(name)}, ::numbalite_sim::nested_shape("
         if (
             self.tokens[at - 1].kind == "name"
@@ -691,10 +701,10 @@ class _Translation:
             made = f" ::numbalite_sim::nl_nested_by({called}, {shape}"
         else:
             made = f" ::numbalite_sim::nl_nested<decltype(&{name}), &{name}>({shape}"
-        self._replace(first, at + 2, made)
-        self._replace(end, end + 2, "))")
+        self._replace_tokens(first, at + 2, made)
+        self._replace_tokens(end, end + 2, "))")
 
-    def _name_before(self, at):
+    def _qualified_name_start(self, at):
         """Returns the index of the first token of the qualified name (with template arguments) that ends
         before a token, or None."""
         at -= 1
@@ -724,7 +734,9 @@ class _Translation:
 
     def _translate_directive(self, token):
         """Translates the body of a macro as code inside a function."""
-        if scanner.directive_word(token.text) != "define" or not _concerns(token.text, self.spared):
+        if scanner.directive_word(token.text) != "define" or not _needs_translation(
+            token.text, self.spared
+        ):
             return
         head = re.match(r"#(?:\s|\\\r?\n)*define(?:\s|\\\r?\n)+(\w+)(?:\([^)]*\))?", token.text)
         if head is None:
@@ -732,7 +744,7 @@ class _Translation:
         body = token.text[head.end() :].replace("\\\r\n", " \n").replace("\\\n", " \n")
         marked = self.spared is not None and head[1] not in self.spared and not _HEADER.match(body)
         spared = self.spared if marked else None
-        inside = _Translation(body, True, self.checked, self.kind, spared, in_macro=True)
-        body = inside.result().replace("\n", "\\\n")
+        inside = _SourceTranslation(body, True, self.checked, self.kind, spared, in_macro=True)
+        body = inside.translated_text().replace("\n", "\\\n")
         start = token.start + head.end()
         self.edits.append((start, token.start + len(token.text), body))

@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-class _ArrayMeta(type):
+class _DeviceArrayMeta(type):
     def __instancecheck__(cls, obj):
         return isinstance(obj, _KINDS)
 
@@ -46,7 +46,7 @@ class _ArrayMeta(type):
         return issubclass(other, _KINDS)
 
 
-class DeviceNDArrayBase(metaclass=_ArrayMeta):
+class DeviceNDArrayBase(metaclass=_DeviceArrayMeta):
     """For isinstance(): device arrays, and NumPy arrays whose memory kernels access directly."""
 
 

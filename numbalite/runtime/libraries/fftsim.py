@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from numbalite import _core
-from numbalite.runtime.libraries.solversim import CHARACTERS, as_it_is
+from numbalite.runtime.libraries.solversim import CHARACTERS, read_contents
 
 INVALID_PLAN, INVALID_VALUE, EXEC_FAILED, NO_WORKSPACE = 1, 4, 6, 13
 ALLOWED_IN_CAPTURES = ("SetWorkArea", "SetStream")
@@ -27,20 +27,20 @@ WRITTEN = 0xA5
 _numbers = itertools.count(1)
 
 
-class _Side(NamedTuple):
+class _SideLayout(NamedTuple):
     embed: tuple
     stride: int
     distance: int
     dtype: np.dtype
 
-    def view(self, flat, shape, batch):
+    def strided_view(self, flat, shape, batch):
         """Returns a strided view of a flat array: the elements of all transforms, of shape (batch,
         *shape)."""
         steps = [self.stride * math.prod(self.embed[i + 1 :]) for i in range(len(shape))]
         strides = [self.dtype.itemsize * step for step in (self.distance, *steps)]
         return np.lib.stride_tricks.as_strided(flat, (batch, *shape), strides)
 
-    def size(self, shape, batch):
+    def range_size(self, shape, batch):
         """Returns the number of elements of the memory range, including gaps."""
         steps = [self.stride * math.prod(self.embed[i + 1 :]) for i in range(len(shape))]
         inside = sum((n - 1) * step for n, step in zip(shape, steps, strict=True))
@@ -49,8 +49,8 @@ class _Side(NamedTuple):
 
 class _PlanLayout(NamedTuple):
     lengths: tuple
-    source: _Side
-    target: _Side
+    source: _SideLayout
+    target: _SideLayout
     batch: int
 
     @property
@@ -119,7 +119,7 @@ def XtMakePlanMany(
     to_embed, to_stride, to_distance, to_type, batch, size, computed,
 ):  # fmt: skip
     sides = [
-        _Side(_int64s_at(embed, rank), stride, distance, np.dtype(CHARACTERS[kind]))
+        _SideLayout(_int64s_at(embed, rank), stride, distance, np.dtype(CHARACTERS[kind]))
         for embed, stride, distance, kind in (
             (from_embed, from_stride, from_distance, from_type),
             (to_embed, to_stride, to_distance, to_type),
@@ -145,7 +145,7 @@ def _use_work_area(plan, stream):
         return NO_WORKSPACE
     if area.nbytes < size:
         return EXEC_FAILED
-    _as_1d(area, size, np.dtype("u1"))._write(np.full(size, WRITTEN, "u1"), stream)
+    _view_as_1d(area, size, np.dtype("u1"))._write(np.full(size, WRITTEN, "u1"), stream)
     return 0
 
 
@@ -162,35 +162,35 @@ def XtExec(stream, number, source, target, direction):
     half = (*plan.lengths[:-1], plan.lengths[-1] // 2 + 1)
     is_real = plan.source.dtype.kind == "f", plan.target.dtype.kind == "f"
     shapes = [half if other else plan.lengths for other in reversed(is_real)]
-    data = plan.source.view(
-        _read(source, plan.source, shapes[0], plan.batch, stream), shapes[0], plan.batch
+    data = plan.source.strided_view(
+        _read_side(source, plan.source, shapes[0], plan.batch, stream), shapes[0], plan.batch
     )
     axes = range(1, data.ndim)
     if is_real[0]:
         result = np.fft.rfftn(data, axes=axes)
     elif is_real[1]:
         result = np.fft.irfftn(data, plan.lengths, axes, "forward")
-        spoilt = np.full(plan.source.size(shapes[0], plan.batch), np.nan, plan.source.dtype)
-        _as_1d(source, spoilt.size, spoilt.dtype)._write(spoilt, stream)  # as cuFFT may
+        spoilt = np.full(plan.source.range_size(shapes[0], plan.batch), np.nan, plan.source.dtype)
+        _view_as_1d(source, spoilt.size, spoilt.dtype)._write(spoilt, stream)  # as cuFFT may
     else:
         result = (
             np.fft.fftn(data, axes=axes)
             if direction < 0
             else np.fft.ifftn(data, axes=axes, norm="forward")
         )
-    count = plan.target.size(shapes[1], plan.batch)
+    count = plan.target.range_size(shapes[1], plan.batch)
     if count == result.size:
         flat = np.empty(count, plan.target.dtype)
     else:
-        flat = as_it_is(_as_1d(target, count, plan.target.dtype), stream)
-    plan.target.view(flat, shapes[1], plan.batch)[...] = result
-    _as_1d(target, flat.size, flat.dtype)._write(flat, stream)
+        flat = read_contents(_view_as_1d(target, count, plan.target.dtype), stream)
+    plan.target.strided_view(flat, shapes[1], plan.batch)[...] = result
+    _view_as_1d(target, flat.size, flat.dtype)._write(flat, stream)
     return 0
 
 
-def _as_1d(array, count, dtype):
+def _view_as_1d(array, count, dtype):
     return array._view((count,), (dtype.itemsize,), dtype)
 
 
-def _read(array, side, shape, batch, stream):
-    return _as_1d(array, side.size(shape, batch), side.dtype).copy_to_host(stream=stream)
+def _read_side(array, side, shape, batch, stream):
+    return _view_as_1d(array, side.range_size(shape, batch), side.dtype).copy_to_host(stream=stream)

@@ -8,7 +8,13 @@ import itertools
 
 import numpy as np
 
-from numbalite.runtime.libraries.solversim import CHARACTERS, _elements_from, _put, _read, _write
+from numbalite.runtime.libraries.solversim import (
+    CHARACTERS,
+    _first_elements,
+    _read_matrix,
+    _store_values,
+    _write_matrix,
+)
 
 _descriptors: dict[int, Descriptor] = {}
 _numbers = itertools.count(1)
@@ -30,12 +36,12 @@ def _store_descriptor(out, **fields):
     return 0
 
 
-def _destroy(stream, number):
+def _destroy_descriptor(stream, number):
     return 0 if _descriptors.pop(number, None) else INVALID
 
 
-DestroySpMat = DestroyDnVec = DestroyDnMat = _destroy
-SpGEMM_destroyDescr = SpSV_destroyDescr = SpSM_destroyDescr = _destroy
+DestroySpMat = DestroyDnVec = DestroyDnMat = _destroy_descriptor
+SpGEMM_destroyDescr = SpSV_destroyDescr = SpSM_destroyDescr = _destroy_descriptor
 
 
 def _create_descriptor(stream, out):
@@ -98,19 +104,19 @@ def CreateDnMat(stream, out, rows, columns, ld, values, kind, order):
 # ------------------------------------------------------------------------------------------- reading
 
 
-def _host(array, count, kind, stream):
+def _read_host(array, count, kind, stream):
     return (
-        _elements_from(array, count, kind).copy_to_host(stream=stream)
+        _first_elements(array, count, kind).copy_to_host(stream=stream)
         if count
         else np.empty(0, kind)
     )
 
 
-def _triplets(matrix, operation, stream):
+def _coordinates_of_operation(matrix, operation, stream):
     """Returns (rows, columns, values, shape) of op(matrix)"""
-    indptr = _host(matrix.indptr, matrix.rows + 1, matrix.ptype, stream)
-    columns = _host(matrix.indices, matrix.count, matrix.itype, stream)
-    values = _host(matrix.data, matrix.count, matrix.kind, stream)
+    indptr = _read_host(matrix.indptr, matrix.rows + 1, matrix.ptype, stream)
+    columns = _read_host(matrix.indices, matrix.count, matrix.itype, stream)
+    values = _read_host(matrix.data, matrix.count, matrix.kind, stream)
     rows = np.repeat(np.arange(matrix.rows), np.diff(indptr))
     if operation == 0:
         return rows, columns, values, (matrix.rows, matrix.columns)
@@ -120,16 +126,18 @@ def _triplets(matrix, operation, stream):
 def _read_dense(matrix, stream):
     """Returns on the host the dense matrix of a descriptor."""
     if matrix.by_rows:
-        return _read(matrix.values, matrix.columns, matrix.rows, matrix.ld, matrix.kind, stream).T
-    return _read(matrix.values, matrix.rows, matrix.columns, matrix.ld, matrix.kind, stream)
+        return _read_matrix(
+            matrix.values, matrix.columns, matrix.rows, matrix.ld, matrix.kind, stream
+        ).T
+    return _read_matrix(matrix.values, matrix.rows, matrix.columns, matrix.ld, matrix.kind, stream)
 
 
 def _put_dense(matrix, values, stream):
     values = values.T if matrix.by_rows else values
-    _write(matrix.values, values.astype(matrix.kind), matrix.ld, matrix.kind, stream)
+    _write_matrix(matrix.values, values.astype(matrix.kind), matrix.ld, matrix.kind, stream)
 
 
-def _product(triplets, right):
+def _multiply_by_dense(triplets, right):
     """Returns a sparse matrix times a dense matrix. Sums of half precision are computed in single precision."""
     rows, columns, values, shape = triplets
     wide = np.result_type(values.dtype, "f4")
@@ -154,17 +162,17 @@ def SpMV_preprocess(stream, handle, *args):
 
 
 def SpMV(stream, handle, operation, alpha, matrix, x, beta, y, compute, algorithm, buffer):
-    triplets = _triplets(_descriptors[matrix], operation, stream)
+    triplets = _coordinates_of_operation(_descriptors[matrix], operation, stream)
     x, y = _descriptors[x], _descriptors[y]
-    right = _host(x.values, x.count, x.kind, stream)
-    _put(y.values, _product(triplets, right[:, None])[:, 0], y.kind, stream)
+    right = _read_host(x.values, x.count, x.kind, stream)
+    _store_values(y.values, _multiply_by_dense(triplets, right[:, None])[:, 0], y.kind, stream)
     return 0
 
 
 def SpMM(stream, handle, operation, opb, alpha, matrix, b, beta, c, compute, algorithm, buffer):
-    triplets = _triplets(_descriptors[matrix], operation, stream)
+    triplets = _coordinates_of_operation(_descriptors[matrix], operation, stream)
     right = _read_dense(_descriptors[b], stream)
-    _put_dense(_descriptors[c], _product(triplets, right), stream)
+    _put_dense(_descriptors[c], _multiply_by_dense(triplets, right), stream)
     return 0
 
 
@@ -181,8 +189,8 @@ def SpGEMM_compute(
     ctypes.c_size_t.from_address(size).value = 1
     if buffer is None:
         return 0
-    rows, middles, left, (height, _) = _triplets(_descriptors[a], 0, stream)
-    b_rows, columns, right, (_, width) = _triplets(_descriptors[b], 0, stream)
+    rows, middles, left, (height, _) = _coordinates_of_operation(_descriptors[a], 0, stream)
+    b_rows, columns, right, (_, width) = _coordinates_of_operation(_descriptors[b], 0, stream)
     begins = np.searchsorted(b_rows, middles)
     counts = np.searchsorted(b_rows, middles, "right") - begins
     first = np.repeat(np.arange(len(middles)), counts)
@@ -201,15 +209,15 @@ def SpGEMM_compute(
 def SpGEMM_copy(stream, handle, opa, opb, alpha, a, b, beta, c, compute, algorithm, descr):
     c, made = _descriptors[c], _descriptors[descr].matrix
     for array, values, kind in zip((c.indptr, c.indices, c.data), made, (c.ptype, c.itype, c.kind)):
-        _put(array, values, kind, stream)
+        _store_values(array, values, kind, stream)
     return 0
 
 
 # ---------------------------------------------------------------------------------- triangular systems
 
 
-def _triangular(matrix, operation, right, stream):
-    rows, columns, values, (n, _) = _triplets(matrix, 0, stream)
+def _solve_triangular(matrix, operation, right, stream):
+    rows, columns, values, (n, _) = _coordinates_of_operation(matrix, 0, stream)
     dense = np.zeros((n, n), values.dtype)
     np.add.at(dense, (rows, columns), values)
     dense = np.triu(dense) if matrix.upper else np.tril(dense)
@@ -236,15 +244,17 @@ SpSM_analysis = SpSV_analysis
 
 def SpSV_solve(stream, handle, operation, alpha, matrix, x, y, compute, algorithm, descr):
     x, y = _descriptors[x], _descriptors[y]
-    right = _host(x.values, x.count, x.kind, stream)
-    made = _triangular(_descriptors[matrix], operation, right[:, None], stream)
-    _put(y.values, made[:, 0], y.kind, stream)
+    right = _read_host(x.values, x.count, x.kind, stream)
+    made = _solve_triangular(_descriptors[matrix], operation, right[:, None], stream)
+    _store_values(y.values, made[:, 0], y.kind, stream)
     return 0
 
 
 def SpSM_solve(stream, handle, operation, opb, alpha, matrix, b, c, compute, algorithm, descr):
     right = _read_dense(_descriptors[b], stream)
-    _put_dense(_descriptors[c], _triangular(_descriptors[matrix], operation, right, stream), stream)
+    _put_dense(
+        _descriptors[c], _solve_triangular(_descriptors[matrix], operation, right, stream), stream
+    )
     return 0
 
 
@@ -259,10 +269,10 @@ def Csr2cscEx2(
     stream, handle, m, n, count, data, indptr, indices, out, outptr, outindices, kind, *rest
 ):
     kind = CHARACTERS[kind]
-    rows = np.repeat(np.arange(m), np.diff(_host(indptr, m + 1, "i4", stream)))
-    columns = _host(indices, count, "i4", stream)
+    rows = np.repeat(np.arange(m), np.diff(_read_host(indptr, m + 1, "i4", stream)))
+    columns = _read_host(indices, count, "i4", stream)
     order = np.argsort(columns, kind="stable")
-    _put(out, _host(data, count, kind, stream)[order], kind, stream)
-    _put(outindices, rows[order], "i4", stream)
-    _put(outptr, np.searchsorted(columns[order], np.arange(n + 1)), "i4", stream)
+    _store_values(out, _read_host(data, count, kind, stream)[order], kind, stream)
+    _store_values(outindices, rows[order], "i4", stream)
+    _store_values(outptr, np.searchsorted(columns[order], np.arange(n + 1)), "i4", stream)
     return 0

@@ -81,7 +81,7 @@ class Library:
         """Returns the path of the library's file: the newest version that the running driver supports."""
         newest = _core.driver_version() // 1000
         for major in range(newest, toolkit.OLDEST - 1, -1):
-            for folder in toolkit.folders_with(self.name):
+            for folder in toolkit.library_folders(self.name):
                 for version in range(major, major - 3, -1):
                     path = os.path.join(folder, f"lib{self.name}.so.{version}")
                     if os.path.exists(path):
