@@ -300,7 +300,7 @@ NUMBALITE_FUNCTION auto transposed(array<T, N, L> a) {
 template <class Z, class T> struct part_of { typedef T type; };
 template <class Z, class T> struct part_of<const Z, T> { typedef const T type; };
 template <class Z, int N, layout L>
-NUMBALITE_FUNCTION auto parts(array<Z, N, L> a, int which) {
+NUMBALITE_FUNCTION auto complex_parts(array<Z, N, L> a, int which) {
     typedef typename part_of<Z, decltype(a.pointer->real())>::type T;
     array<T, N> r = {};
     r.pointer = (T *)a.pointer + which;
@@ -400,20 +400,20 @@ NUMBALITE_FUNCTION void assign_items(array<T, N, L> a, V... values) {
 }
 
 template <class T>
-NUMBALITE_FUNCTION T divisor(T b, const char *function, int line, const char *file) {
+NUMBALITE_FUNCTION T checked_divisor(T b, const char *function, int line, const char *file) {
     if (b == T(0))
         NUMBALITE_RAISE_AT("ZeroDivisionError: division by zero", function, line, file);
     return b;
 }
 #define NUMBALITE_DIVISOR(...) \
-    ::numbalite::py::divisor(__VA_ARGS__, __FUNCTION__, __LINE__, __FILE__)
+    ::numbalite::py::checked_divisor(__VA_ARGS__, __FUNCTION__, __LINE__, __FILE__)
 
-NUMBALITE_FUNCTION int64 item(int64 i, int64 n, const char *function, int line, const char *file) {
+NUMBALITE_FUNCTION int64 checked_item(int64 i, int64 n, const char *function, int line, const char *file) {
     if (i < -n || i >= n)
         NUMBALITE_RAISE_AT("IndexError: tuple index out of range", function, line, file);
     return wrap(i, n);
 }
-#define NUMBALITE_ITEM(i, n) ::numbalite::py::item(i, n, __FUNCTION__, __LINE__, __FILE__)
+#define NUMBALITE_ITEM(i, n) ::numbalite::py::checked_item(i, n, __FUNCTION__, __LINE__, __FILE__)
 
 /* Computes out[...] = f(a[...], ...); inputs with fewer dimensions or one element are broadcast. */
 template <int N, class T, int M, layout L>
@@ -424,12 +424,12 @@ NUMBALITE_FUNCTION decltype(auto) along(const array<T, M, L> &a, int64 i) {
         return a[a.shape[0] == 1 ? 0 : i];
 }
 template <class T, int N, layout L, class F, class... Inputs>
-NUMBALITE_FUNCTION void each(array<T, N, L> out, F f, const Inputs &...inputs) {
+NUMBALITE_FUNCTION void map_elements(array<T, N, L> out, F f, const Inputs &...inputs) {
     for (int64 i = 0; i < out.shape[0]; ++i) {
         if constexpr (N == 1)
             out[i] = f(along<N>(inputs, i)...);
         else
-            each(out[i], f, along<N>(inputs, i)...);
+            map_elements(out[i], f, along<N>(inputs, i)...);
     }
 }
 
@@ -437,7 +437,7 @@ NUMBALITE_FUNCTION void each(array<T, N, L> out, F f, const Inputs &...inputs) {
 
 #if defined(NUMBALITE_HOST) && !defined(NUMBALITE_SERIAL)
 template <class Body>
-static void part(char *const *data, long long count, const long long *, const void *body) {
+static void run_range(char *const *data, long long count, const long long *, const void *body) {
     long long first = (long long)(__INTPTR_TYPE__)data[0];
     (*(const Body *)body)((int64)first, (int64)(first + count));
 }
@@ -450,7 +450,7 @@ template <class Body> inline void prange(int64 start, int64 stop, const Body &bo
     const float cost = 1e6f;
     unsigned bits;
     __builtin_memcpy(&bits, &cost, sizeof bits);
-    if (numbalite_sim::ops->parallel(part<Body>, 1, data, stop - start, &stride, &body, &bits) < 0)
+    if (numbalite_sim::ops->parallel(run_range<Body>, 1, data, stop - start, &stride, &body, &bits) < 0)
         numbalite_sim::ops->leave();
 }
 /* Runs `step` under a lock, one thread at a time. */

@@ -27,7 +27,7 @@ template <unsigned int N> struct tile_members<N, false> {
     static constexpr unsigned int num_threads() { return N; }
     static constexpr unsigned int size() { return N; }
     static NUMBALITE_SIM_INLINE unsigned int thread_rank() { return numbalite::thread_rank() & (N - 1); }
-    NUMBALITE_SIM_INLINE void sync(NUMBALITE_SIM_SITE) const { numbalite_sim::tile(N, 0, 0, file, line); }
+    NUMBALITE_SIM_INLINE void sync(NUMBALITE_SIM_SITE) const { numbalite_sim::exchange_in_tile(N, 0, 0, file, line); }
     /* All threads must read from the same thread, because a GPU stores one value for the tile. */
     template <class T> NUMBALITE_SIM_INLINE T shfl(T value, unsigned int rank, NUMBALITE_SIM_SITE) const {
         return exchange(value, rank < N ? rank | NL_SIM_TILE_ONE_SOURCE : rank, file, line);
@@ -48,7 +48,7 @@ template <unsigned int N> struct tile_members<N, false> {
         static_assert(sizeof(T) <= 8, "tiles of more than 32 threads exchange values of at most 8 bytes");
         unsigned long long word = 0;
         __builtin_memcpy(&word, &value, sizeof(T));
-        word = numbalite_sim::tile(N, word, source, file, line);
+        word = numbalite_sim::exchange_in_tile(N, word, source, file, line);
         __builtin_memcpy(&value, &word, sizeof(T));
         return value;
     }

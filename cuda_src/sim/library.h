@@ -46,7 +46,7 @@ NUMBALITE_SIM_HIDDEN __attribute__((used)) void nl_sim_volatile_access(const voi
                                                                        unsigned place) {
     if (!(place & 1))
         numbalite_sim::spin("", 0);
-    numbalite_sim::step(address, place);
+    numbalite_sim::synchronize_before_volatile(address, place);
 }
 #endif
 

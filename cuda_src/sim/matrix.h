@@ -126,7 +126,7 @@ template <class T> NUMBALITE_SIM_INLINE T *of_first_lane(T *own, const char *fil
     if (block_threads() < (rank() | 31u) + 1)
         fault(719, "wmma, mma and ldmatrix need all 32 threads of a warp", file, line);
     return reinterpret_cast<T *>(
-        warp(NL_SIM_WARP_MATRIX, 0xffffffffu, reinterpret_cast<unsigned long long>(own), 0, file, line));
+        call_warp_operation(NL_SIM_WARP_MATRIX, 0xffffffffu, reinterpret_cast<unsigned long long>(own), 0, file, line));
 }
 NUMBALITE_SIM_INLINE void synchronize_warp(const char *file, int line) {
     of_first_lane<void>(nullptr, file, line);

@@ -396,7 +396,7 @@ NUMBALITE_SIM_VIDEO(gt, x > y)
 NUMBALITE_SIM_VIDEO(ge, x >= y)
 #undef NUMBALITE_SIM_VIDEO
 template <class D, class A, class B, bool saturates, bool adds, int of(int, int)>
-NUMBALITE_SIM_INLINE unsigned video(unsigned a, unsigned b, unsigned c) {
+NUMBALITE_SIM_INLINE unsigned video_operation(unsigned a, unsigned b, unsigned c) {
     unsigned result = 0;
     for (int i = 0; i < lanes<D>::count; i++) {
         int one = of(lanes<A>::get(a, i), lanes<B>::get(b, i));

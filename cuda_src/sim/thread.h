@@ -77,7 +77,7 @@ NUMBALITE_SIM_OWN int barrier(nl_sim_block_op op, int value, const char *file, i
 
 /* Waits for all threads of a tile of several warps; each receives the value of the tile's thread
  * `source`. */
-NUMBALITE_SIM_OWN unsigned long long tile(unsigned threads, unsigned long long value,
+NUMBALITE_SIM_OWN unsigned long long exchange_in_tile(unsigned threads, unsigned long long value,
                                           unsigned source, const char *file, int line) {
     engine_call call;
     return ops->tile(threads, value, source, rank(), nl_sim_site{file, line});
@@ -110,7 +110,7 @@ NUMBALITE_SIM_OWN void spin(const char *file, int line) {
 }
 
 /* Synchronizes the lanes of a warp before a volatile access. */
-NUMBALITE_SIM_OWN void step(const void *address, unsigned place) {
+NUMBALITE_SIM_OWN void synchronize_before_volatile(const void *address, unsigned place) {
     engine_call call;
     ops->warp(NL_SIM_WARP_STEP, 0, reinterpret_cast<unsigned long long>(address), place, rank(),
               nl_sim_site{nullptr, 0});

@@ -9,7 +9,7 @@
 
 namespace numbalite_sim {
 
-NUMBALITE_SIM_OWN unsigned long long warp(nl_sim_warp_op op, unsigned mask,
+NUMBALITE_SIM_OWN unsigned long long call_warp_operation(nl_sim_warp_op op, unsigned mask,
                                              unsigned long long value, unsigned argument,
                                              const char *file, int line) {
     engine_call call;
@@ -26,11 +26,11 @@ NUMBALITE_SIM_INLINE T shuffle(unsigned mask, T value, nl_sim_shuffle how, unsig
     typedef typename word<sizeof(T)>::type Word;
     unsigned argument = source | static_cast<unsigned>(how);
     return bits<T>(
-        static_cast<Word>(warp(NL_SIM_WARP_SHFL, mask, raw(value), argument, file, line)));
+        static_cast<Word>(call_warp_operation(NL_SIM_WARP_SHFL, mask, raw(value), argument, file, line)));
 }
 
 NUMBALITE_SIM_INLINE unsigned vote(unsigned mask, bool value, nl_sim_vote which, const char *file, int line) {
-    return static_cast<unsigned>(warp(NL_SIM_WARP_BALLOT, mask, value, which, file, line));
+    return static_cast<unsigned>(call_warp_operation(NL_SIM_WARP_BALLOT, mask, value, which, file, line));
 }
 
 /* These functions return the source lane of a shuffle. `segment` selects the bits of the lane that
@@ -84,12 +84,12 @@ NUMBALITE_SIM_INLINE unsigned source_from_xor(unsigned lanes, int width) {
     }
 #define NUMBALITE_SIM_MATCHES(T) \
     NUMBALITE_SIM_INLINE unsigned __match_any_sync(unsigned mask, T value, NUMBALITE_SIM_SITE) { \
-        return static_cast<unsigned>(numbalite_sim::warp( \
+        return static_cast<unsigned>(numbalite_sim::call_warp_operation( \
             NL_SIM_WARP_MATCH_ANY, mask, numbalite_sim::raw(value), 0, file, line)); \
     } \
     NUMBALITE_SIM_INLINE unsigned __match_all_sync(unsigned mask, T value, int *all, \
                                                    NUMBALITE_SIM_SITE) { \
-        unsigned lanes = static_cast<unsigned>(numbalite_sim::warp( \
+        unsigned lanes = static_cast<unsigned>(numbalite_sim::call_warp_operation( \
             NL_SIM_WARP_MATCH_ALL, mask, numbalite_sim::raw(value), 0, file, line)); \
         *all = lanes != 0; \
         return lanes; \
@@ -109,7 +109,7 @@ NUMBALITE_SIM_EACH(double)
 /* ---- votes ---- */
 
 NUMBALITE_SIM_INLINE void __syncwarp(unsigned mask = 0xffffffffu, NUMBALITE_SIM_SITE) {
-    numbalite_sim::warp(NL_SIM_WARP_SYNC, mask, 0, 0, file, line);
+    numbalite_sim::call_warp_operation(NL_SIM_WARP_SYNC, mask, 0, 0, file, line);
 }
 NUMBALITE_SIM_INLINE unsigned __ballot_sync(unsigned mask, int predicate, NUMBALITE_SIM_SITE) {
     return numbalite_sim::vote(mask, predicate != 0, NL_SIM_VOTE_BALLOT, file, line);
@@ -121,17 +121,17 @@ NUMBALITE_SIM_INLINE int __all_sync(unsigned mask, int predicate, NUMBALITE_SIM_
     return numbalite_sim::vote(mask, predicate == 0, NL_SIM_VOTE_ALL, file, line) == 0;
 }
 NUMBALITE_SIM_INLINE int __uni_sync(unsigned mask, int predicate, NUMBALITE_SIM_SITE) {
-    return numbalite_sim::warp(NL_SIM_WARP_MATCH_ALL, mask, predicate != 0, 0, file, line) != 0;
+    return numbalite_sim::call_warp_operation(NL_SIM_WARP_MATCH_ALL, mask, predicate != 0, 0, file, line) != 0;
 }
 NUMBALITE_SIM_INLINE unsigned __activemask(NUMBALITE_SIM_SITE) {
-    return static_cast<unsigned>(numbalite_sim::warp(NL_SIM_WARP_ACTIVE, 0, 0, 0, file, line));
+    return static_cast<unsigned>(numbalite_sim::call_warp_operation(NL_SIM_WARP_ACTIVE, 0, 0, 0, file, line));
 }
 
 /* ---- reductions ---- */
 
 #define NUMBALITE_SIM_REDUCE(name, T, op) \
     NUMBALITE_SIM_INLINE T __reduce_##name##_sync(unsigned mask, T value, NUMBALITE_SIM_SITE) { \
-        return static_cast<T>(numbalite_sim::warp(NL_SIM_WARP_##op, mask, \
+        return static_cast<T>(numbalite_sim::call_warp_operation(NL_SIM_WARP_##op, mask, \
                                                   static_cast<unsigned>(value), 0, file, line)); \
     }
 NUMBALITE_SIM_REDUCE(add, unsigned, ADD)

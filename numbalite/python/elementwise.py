@@ -44,7 +44,7 @@ def apply_ufunc(call: Call, ufunc: np.ufunc, rule: Rule) -> Value:
         return call.made(types.void, f"py::fill({_array_view(out)}, {result})", calls=True)
     heads = ", ".join(f"{type_text(v.type.dtype)} {n}" for n, v in arrays.items())
     given = ", ".join(map(_array_view, arrays.values()))
-    text = f"py::each({_array_view(out)}, [&]({heads}) {{ return {result}; }}, {given})"
+    text = f"py::map_elements({_array_view(out)}, [&]({heads}) {{ return {result}; }}, {given})"
     return call.made(types.void, text, calls=True)
 
 

@@ -124,7 +124,7 @@ def complex_parts(base: Value, which: int) -> Value:
         return base
     base = as_view(base)
     made = types.Array(t.dtype.underlying_float, t.ndim, "A", t.readonly)
-    return Value(made, f"py::parts({base.text}, {which})", loads=base.loads)
+    return Value(made, f"py::complex_parts({base.text}, {which})", loads=base.loads)
 
 
 def translate_reshape(base: Value, shape: list[Value]) -> Value:

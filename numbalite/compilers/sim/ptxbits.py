@@ -117,7 +117,9 @@ class BitInstructions:
         ]
         values = ", ".join(self.operand_value(one, "unsigned") for one in operands[1:4])
         flags = ", ".join(str(m in modifiers).lower() for m in ("sat", "add"))
-        function = f"video<{', '.join(lanes)}, {flags}, {PTX}lanes_{(compare or [name])[0]}>"
+        function = (
+            f"video_operation<{', '.join(lanes)}, {flags}, {PTX}lanes_{(compare or [name])[0]}>"
+        )
         return self.write_register(operands[0], f"{PTX}{function}({values})")
 
     def scalar_video_instruction(self, name, modifiers, operands):
