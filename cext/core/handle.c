@@ -1,5 +1,5 @@
 /* core/handle: only one thread at a time may use a library handle, so each handle has a lock that
- * is held during a call. Another lock per library protects the list of handles. */
+ * is held during a call. One further lock per library protects the library's list of handles. */
 #include "core/handle.h"
 
 #include "base/mem.h"

@@ -7,10 +7,10 @@
 #include "base/mem.h"
 
 /* Sets *count to the number of parameters of the compiled kernel, or to the number of described
- * parameters plus one if there are more. A driver before CUDA 13.2 has no call for this number, and
- * the query for a parameter that does not exist is an error that compute-sanitizer shows to users.
- * So the driver is queried for the number of parameters only if the user supplied the description
- * (`claimed`), not if it was read from the compiled code. */
+ * parameters plus one if there are more. A driver before CUDA 13.2 has no call that returns the
+ * number of parameters, and the query for a parameter that does not exist is an error that
+ * compute-sanitizer shows to users. So the driver is queried for the number of parameters only if
+ * the user supplied the description (`claimed`), not if it was read from the compiled code. */
 static int count_params(const nl_kernel *k, int claimed, size_t *count, nl_error *err) {
     size_t offset, size, described = (size_t)k->params.count;
     CUresult status = nl_cu.FuncGetParamCount(k->handle, count);

@@ -51,7 +51,7 @@ static int synchronize_after_transfer(CUstream stream, int status, nl_error *err
 }
 
 /* Copies from the device to pageable host memory through the page-locked `block`, in this thread:
- * the driver would make the same copies more slowly. Returns 1, or -1 on an error. */
+ * the driver would make the same copies more slowly. Returns 1 on success, or -1 on an error. */
 static int copy_to_host_through_block(CUdeviceptr device, void *host, void *block, size_t size,
                                       CUstream stream, nl_error *err) {
     int status = synchronize_after_transfer(
@@ -77,8 +77,9 @@ static int copy_small_to_host(CUdeviceptr device, void *host, nl_pinned *block, 
     return status < 0 ? -1 : 1;
 }
 
-/* Copies from the device to the host in this thread, through a page-locked block. Returns 1, -1 on
- * an error, or 0 without copying, if no page-locked block is available or would be faster. */
+/* Copies from the device to the host in this thread, through a page-locked block. Returns 1 on
+ * success, -1 on an error, or 0 without copying, if no page-locked block is available or would be
+ * faster. */
 static int copy_to_host_in_thread(nl_device *dev, CUdeviceptr device, void *host, size_t size,
                                   CUstream stream, nl_error *err) {
     nl_pinned *small = NULL;
@@ -297,8 +298,8 @@ static int transfer_through_host_block(nl_device *dev, const nl_plan *p, nl_erro
 }
 
 /* Uploads to a dense device region from a packed copy of the source, which stays allocated until
- * the stream has read it. Returns 1, -1 on an error, or 0 without copying, if this method is not
- * possible. */
+ * the stream has read it. Returns 1 on success, -1 on an error, or 0 without copying, if this
+ * method is not possible. */
 static int upload_through_buffer(nl_device *dev, const nl_plan *p, nl_error *err) {
     nl_host_block *aside;
     nl_error ignored;

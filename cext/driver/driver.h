@@ -31,8 +31,8 @@ typedef struct nl_driver {
     const char *kind;
     /* The following function pointers are NULL if the driver lacks the feature, as on a GPU. */
     /* Moves the fault that has caused a failed status to *fault, with more details than
-     * cuGetErrorString (the simulator reports block, thread and line). Returns 1, or 0 if there is
-     * no fault. Each fault is returned once; a second call returns 0. */
+     * cuGetErrorString (the simulator reports block, thread and line). Returns 1 on success, or 0
+     * if there is no fault. Each fault is returned once; a second call returns 0. */
     int (*TakeFault)(nl_fault *fault);
     /* SetChecks sets the checks for launches of the calling thread; NULL selects the checks of the
      * process. SetProcessChecks sets the checks for all threads that have not set their own. */
@@ -41,7 +41,7 @@ typedef struct nl_driver {
     /* Returns the checks of the calling thread's launches as a mask of NL_CHECK_ bits. */
     uint32_t (*Checks)(void);
     /* Moves one verdict that was recorded under the number `record` to *verdict. Call this function
-     * after all launches of the record. Returns 1, or 0 if no verdict is left. */
+     * after all launches of the record. Returns 1 on success, or 0 if no verdict is left. */
     int (*TakeVerdict)(uint64_t record, nl_verdict *verdict);
     /* Functions that count accesses of launches. OpenProfile returns a token for nl_checks.profile,
      * or 0 if memory runs out. TakeProfile removes and returns the oldest finished launch with this
@@ -59,8 +59,8 @@ typedef struct nl_driver {
     /* For tests of large arrays: later launches run only the last `count` blocks of their grid,
      * unless their blocks wait for each other. 0 means all blocks. */
     void (*RunLastBlocks)(uint64_t count);
-    /* Writes the progress of the running grid that started first. Returns 1, or 0 if no grid is
-     * running. */
+    /* Writes the progress of the running grid that started first. Returns 1 on success, or 0 if no
+     * grid is running. */
     int (*Progress)(nl_progress *progress);
     /* Fills the table of cuBLAS with functions of this driver. If the driver has no such function
      * (NULL), the cuBLAS library is loaded instead. */

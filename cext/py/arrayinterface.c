@@ -272,8 +272,8 @@ done:
     return result;
 }
 
-/* Reads the dictionary __cuda_array_interface__ of an object. Returns 1, or 0 if the object has no
- * CUDA Array Interface, or -1 with an exception. */
+/* Reads the dictionary __cuda_array_interface__ of an object. Returns 1 on success, or 0 if the
+ * object has no CUDA Array Interface, or -1 with an exception. */
 static int read_dictionary(nl_py_state *state, PyObject *obj, nl_py_foreign *out) {
     PyObject *dict;
     int found = nl_py_lookup_attribute(obj, interned_interface_key(state, KEY_ATTRIBUTE), &dict);

@@ -239,7 +239,7 @@ static int import_capsule(nl_py_state *state, PyObject *capsule, PyObject *lende
 
 /* ---- the producer ---- */
 
-/* Reads the device type from __dlpack_device__. Returns 1, 0 if the object has no method
+/* Reads the device type from __dlpack_device__. Returns 1 on success, 0 if the object has no method
  * __dlpack_device__, -1 with an exception. */
 static int call_dlpack_device(PyObject *obj, int *type) {
     PyObject *method, *name, *pair = NULL;
@@ -546,8 +546,8 @@ static int read_stream(const nl_dl_exchange *api, PyObject *obj, const nl_dl_ten
     return 0;
 }
 
-/* Fills *t, by a copy from the call's cached views if the tensor is cached. Returns 1, or 0 for a
- * tensor that requires a gradient, or that cannot be viewed. */
+/* Fills *t, by a copy from the call's cached views if the tensor is cached. Returns 1 on success,
+ * or 0 for a tensor that requires a gradient, or that cannot be viewed. */
 static int fill_tensor_view(nl_py_state *state, const nl_dl_exchange *api, PyObject *obj,
                             const nl_dl_current *current, nl_dl_tensor *t) {
     const nl_dl_view *found = nl_dl_find_view(current, obj);

@@ -141,22 +141,22 @@ typedef struct nl_dl_dense {
 } nl_dl_dense;
 
 /* Reads a tensor from its cached view, if it is dense, not complex and of this dtype, and if its
- * class's current stream is cached and is `stream` or ordered with it. Returns 1, or 0 if
- * nl_py_dlpack_read must read the tensor. Never raises. */
+ * class's current stream is cached and is `stream` or ordered with it. Returns 1 on success, or 0
+ * if nl_py_dlpack_read must read the tensor. Never raises. */
 int nl_py_dlpack_read_dense(const nl_dl_view *view, const nl_dl_current *current, nl_dtype dtype,
                             CUstream stream, int blocking, nl_dl_dense *out);
 /* Fills *out for a tensor of exactly the registered class; `obj` keeps the shape and strides alive.
- * Returns 1, or 0 for another object, for a tensor that requires a gradient, and for a tensor that
- * cannot be viewed. Never raises. */
+ * Returns 1 on success, or 0 for another object, for a tensor that requires a gradient, and for a
+ * tensor that cannot be viewed. Never raises. */
 int nl_py_dlpack_read_view(nl_py_state *state, PyObject *obj, nl_dl_tensor *out);
 /* Checks whether an object is a lazy conjugate or negative of PyTorch: a view with a flag, whose
  * memory contains the elements of the original tensor, so kernels would read wrong values. *f is
  * the description that nl_py_dlpack_read returned. Returns 1 with an exception for a lazy conjugate
  * or negative, else 0. */
 int nl_py_dlpack_has_lazy_flag(const nl_py_state *state, PyObject *obj, const nl_py_foreign *f);
-/* Reads the current stream of a device for an object for which nl_py_dlpack_is_registered
- * returns 1. Returns 1, or -1 with an exception. If `current` belongs to a call, the stream is read
- * only once in the call. */
+/* Reads the current stream of a device for an object for which nl_py_dlpack_is_registered returns
+ * 1. Returns 1 on success, or -1 with an exception. If `current` belongs to a call, the stream is
+ * read only once in the call. */
 int nl_py_dlpack_current_stream(nl_py_state *state, PyObject *obj, int device,
                                 nl_dl_current *current, CUstream *stream);
 /* Returns whether the object's class is the registered class. The first class with an exchange API

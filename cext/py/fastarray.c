@@ -152,8 +152,8 @@ static PyObject *torch_dtype_table(const nl_py_state *state) {
     return PyTuple_GET_ITEM(state->torch_parts, 0);
 }
 
-/* Reads the current stream of a device. Returns 1, or 0 if this version of PyTorch has no function
- * that returns the current stream, or -1 with an exception. */
+/* Reads the current stream of a device. Returns 1 on success, or 0 if this version of PyTorch has
+ * no function that returns the current stream, or -1 with an exception. */
 static int read_torch_stream(const nl_py_state *state, int device, CUstream *handle) {
     CUdeviceptr value;
     PyObject *function = PyTuple_GET_ITEM(state->torch_parts, 1);

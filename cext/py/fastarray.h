@@ -14,8 +14,8 @@ int nl_py_fastarray_read(nl_py_state *state, PyObject *obj, nl_py_foreign *out);
  */
 int nl_py_fastarray_has_stream(nl_py_state *state, PyObject *obj);
 /* Reads the current stream of the object's library on a device. *keeper is a new reference that
- * keeps the stream alive, or NULL. Returns 1, or 0 if the library reports no stream, or -1 with
- * an exception. Call this function only if nl_py_fastarray_has_stream returned 1. */
+ * keeps the stream alive, or NULL. Returns 1 on success, or 0 if the library reports no stream, or
+ * -1 with an exception. Call this function only if nl_py_fastarray_has_stream returned 1. */
 int nl_py_fastarray_read_stream(nl_py_state *state, PyObject *obj, int device, CUstream *stream,
                                 PyObject **keeper);
 

@@ -96,7 +96,7 @@ int nl_py_hostarray_is_void(PyObject *obj);
 /* Reads a datetime64, a timedelta64, or a 0-D array of one of these types. Returns 1 and writes 8
  * bytes to `bytes`, or 0 for any other object. */
 int nl_py_hostarray_read_time(PyObject *obj, void *bytes);
-/* Reads a longdouble or clongdouble, rounded to double. Returns 1, or 0 if the object is
+/* Reads a longdouble or clongdouble, rounded to double. Returns 1 on success, or 0 if the object is
  * neither. */
 int nl_py_hostarray_read_long_double(PyObject *scalar, nl_scalar *value);
 

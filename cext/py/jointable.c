@@ -44,8 +44,8 @@ static int64_t row_bytes(const nl_py_array *a, const join *j) {
     return bytes;
 }
 
-/* Writes the table in bytes. Returns 1, or 0 if another code path must join the arrays; -1
- * with an exception. */
+/* Writes the table in bytes. Returns 1 on success, or 0 if another code path must join the arrays;
+ * -1 with an exception. */
 static int fill_table_rows(const nl_py_state *state, PyObject *parts, join *j, entry *table) {
     Py_ssize_t count = PyList_GET_SIZE(parts);
     const nl_py_array *first = (const nl_py_array *)PyList_GET_ITEM(parts, 0);

@@ -113,8 +113,8 @@ static int rebind_device(const nl_py_operation *call) {
     return -1;
 }
 
-/* Adds the stream of an operand's library to the streams that wait for the call. Returns 1, 0 if
- * the stream was added before, -1 with an exception. */
+/* Adds the stream of an operand's library to the streams that wait for the call. Returns 1 if the
+ * stream is new, 0 if the stream was added before, -1 with an exception. */
 static int add_following_stream(nl_py_operation *call, CUstream stream) {
     for (int i = 0; i < call->follower_count; i++)
         if (call->followers[i] == stream)
@@ -146,8 +146,8 @@ static int order_with_tensor(nl_py_operation *call, const nl_py_foreign *f) {
 }
 
 /* Reads a tensor of a class with DLPack's exchange API, without a device array over it. The caller
- * keeps the tensor alive. Returns 1, 0 if the general path must read the tensor, -1 with an
- * exception. */
+ * keeps the tensor alive. Returns 1 on success, 0 if the general path must read the tensor, -1 with
+ * an exception. */
 static int read_tensor(nl_py_operation *call, nl_py_operand *op, PyObject *obj) {
     nl_py_foreign f;
     if (!nl_py_dlpack_is_registered(call->state, obj) || nl_capture_is_any_active())
@@ -167,8 +167,8 @@ static int read_tensor(nl_py_operation *call, nl_py_operand *op, PyObject *obj) 
     return 1;
 }
 
-/* Reads an array that is not exactly a DeviceArray or numpy.ndarray. Returns 1, 0 if the object is
- * not an array, -1 with an exception. */
+/* Reads an array that is not exactly a DeviceArray or numpy.ndarray. Returns 1 on success, 0 if the
+ * object is not an array, -1 with an exception. */
 static int set_foreign_operand(nl_py_operation *call, int index, nl_py_operand *op,
                                nl_py_value *v) {
     PyObject *array;
@@ -191,7 +191,7 @@ static int set_foreign_operand(nl_py_operation *call, int index, nl_py_operand *
     return rebind_device(call);
 }
 
-/* Reads a Python or NumPy number. Returns 1, 0 if the object is not a number, -1 with an
+/* Reads a Python or NumPy number. Returns 1 on success, 0 if the object is not a number, -1 with an
  * exception. */
 static int read_number(nl_py_operand *op, PyObject *obj) {
     unsigned char bytes[16];
@@ -221,8 +221,8 @@ static void init_operand(nl_py_operand *op, PyObject *obj) {
     op->readonly = 0;
 }
 
-/* Reads an object of exactly the class numpy.ndarray. Returns 1, 0 for another class, -1 with an
- * exception. */
+/* Reads an object of exactly the class numpy.ndarray. Returns 1 on success, 0 for another class, -1
+ * with an exception. */
 static inline int read_exact_ndarray(nl_py_operand *op, PyObject *obj) {
     nl_host_array host;
     if (!nl_py_hostarray_is_exact_array(obj))
@@ -273,7 +273,8 @@ static int check_overlap(nl_py_operation *call, int index, int is_input, const n
     return -1;
 }
 
-/* Reads an array for writing. Returns 1, 0 if the object is not an array, -1 with an exception. */
+/* Reads an array for writing. Returns 1 on success, 0 if the object is not an array, -1 with an
+ * exception. */
 static int read_output_array(nl_py_operation *call, int index, nl_py_operand *op, PyObject *obj) {
     if (nl_py_devarray_check(call->state, obj))
         return set_device_operand(call, index, op, obj) < 0 ? -1 : 1;

@@ -114,8 +114,8 @@ int nl_py_operand_make_array(nl_py_operation *call, nl_py_operand *op, int on_de
                              nl_dtype dtype, int ndim, const int64_t *shape,
                              const int64_t *strides);
 /* Allocates device memory (py/hostcopy) for each host operand whose `copied` is nonzero, and copies
- * the inputs. A dimension with stride 0 on the host has stride 0 on the device. The other
- * dimensions of the copy are contiguous, in the axis order of the host array. On return, the
+ * the inputs. A dimension with stride 0 on the host has stride 0 on the device. Dimensions of the
+ * copy with other strides are contiguous, in the axis order of the host array. On return, the
  * operand has the address and strides of its device copy. 0, or -1 with an exception. */
 int nl_py_operands_copy_to_device(nl_py_operation *call, nl_py_operand *ops, int count,
                                   nl_py_reads reads);

@@ -94,8 +94,8 @@ static int append_key_word(call *c, uint64_t word) {
     return 1;
 }
 
-/* Replaces an input by the result of calling one of its methods. Returns 1, or -1 with an
- * exception. */
+/* Replaces an input by the result of calling one of its methods. Returns 1 on success, or -1 with
+ * an exception. */
 static int replace_input(call *c, Py_ssize_t i, PyObject *method) {
     PyObject *made = PyObject_CallMethodNoArgs(c->arguments[i], method);
     if (!made)
@@ -107,7 +107,7 @@ static int replace_input(call *c, Py_ssize_t i, PyObject *method) {
     return 1;
 }
 
-/* Reads a tensor to c. Returns 1, or 0 if `general` must handle the call, or -1 with an
+/* Reads a tensor to c. Returns 1 on success, or 0 if `general` must handle the call, or -1 with an
  * exception. */
 static int read_tensor(call *c, Py_ssize_t i) {
     const tensorkernel *k = c->kernel;
@@ -167,8 +167,7 @@ static int read_argument(call *c, Py_ssize_t i) {
 }
 
 /* Returns whether the dispatcher's next kernel for this call is that of the device, and no tensor
- * is dual. Returns 1, 0, or
- * -1 with an exception. */
+ * is dual. The result is 1, 0, or -1 with an exception. */
 static int is_next_kernel(const tensorkernel *k, PyObject *keyset) {
     PyObject *level = PyDict_GetItemWithError(k->levels, k->level);
     if (!level || PyLong_AsLong(level) >= 0)

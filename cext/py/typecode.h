@@ -6,9 +6,8 @@
 #include "py/code.h"
 #include "py/value.h"
 
-/* Computes the type code of a value without its context, such as a signature. Returns 1, or 0 with
- * *reason for a
- * value that no kernel accepts, or -1 with an exception. */
+/* Computes the type code of a value without its context, such as a signature. Returns 1 on success,
+ * or 0 with *reason for a value that no kernel accepts, or -1 with an exception. */
 int nl_py_type_code(nl_py_values *values, PyObject *value, uint32_t *code, const char **reason);
 /* Returns the dtype for a type code whose object is a numpy.dtype, or NL_OPAQUE for any other
  * code. */

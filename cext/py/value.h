@@ -71,8 +71,8 @@ int nl_py_value_order_stream(const nl_py_value *v, CUstream stream, int blocking
 /* For HOST and DEVICE values, returns a borrowed reference to the array. The array is created if
  * necessary. Returns NULL with an exception. */
 PyObject *nl_py_value_get_array(nl_py_state *state, nl_py_value *v);
-/* Reads a Python or NumPy number without running Python code. Returns 1, 0 if the object is not a
- * number, -1 with an exception. */
+/* Reads a Python or NumPy number without running Python code. Returns 1 on success, 0 if the object
+ * is not a number, -1 with an exception. */
 int nl_py_value_read_number(PyObject *obj, nl_scalar *number);
 
 #define NL_PY_STACK_VALUES 4

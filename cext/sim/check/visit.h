@@ -66,7 +66,8 @@ static inline int nl_sim_visit_is_earlier_block(const nl_sim_visit *v, uint32_t 
            !nl_sim_visit_are_in_cluster(v->w, block, v->mark.block);
 }
 
-/* Returns whether the marked access happens before this access, or concerns other memory. */
+/* Returns whether the marked access happens before the visiting access, or is an access to other
+ * memory. */
 static inline int nl_sim_visit_is_after(const nl_sim_visit *v, nl_sim_mark m) {
     if (m.era != v->mark.era || nl_sim_visit_is_earlier_block(v, m.block))
         return 1;

@@ -8,8 +8,8 @@
 
 /* Finds the position of the instruction before the return address `pc`. If the instruction is in a
  * header of CUDA's toolkit or of the system, returns the inlined call of the header in the user's
- * source, if any. Returns 1, or 0 without setting *site if no line is found. site->file is never
- * freed. */
+ * source, if any. Returns 1 on success, or 0 without setting *site if no line is found. site->file
+ * is never freed. */
 int nl_sim_lines_find(const nl_sim_object *image, const void *pc, nl_sim_site *site);
 /* Finds a position like nl_sim_lines_find, and also sets *header to the position in the toolkit's
  * or system's header. header->file is NULL if the instruction is not in such a header. */
@@ -21,7 +21,7 @@ int nl_sim_lines_find_call(const nl_sim_object *image, const void *pc, nl_sim_si
 int nl_sim_lines_find_near(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                            int *exact);
 /* Finds the position of the instruction before `pc`, with the column, without skipping headers.
- * Returns 1, or 0 if the position is not available. */
+ * Returns 1 on success, or 0 if the position is not available. */
 int nl_sim_lines_find_column(const nl_sim_object *image, const void *pc, nl_sim_site *site,
                              unsigned *column);
 /* Returns a copy of the file name that is never freed. */

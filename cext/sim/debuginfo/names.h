@@ -17,7 +17,8 @@ typedef struct nl_sim_name {
 } nl_sim_name;
 
 /* Finds the name of the array that is indexed at a line and column; the column is that of the
- * name's first character, or of a bracket after the name. Returns 1, or 0 if no name is found. */
+ * name's first character, or of a bracket after the name. Returns 1 on success, or 0 if no name is
+ * found. */
 int nl_sim_names_find(const nl_sim_object *image, nl_sim_site site, unsigned column,
                       nl_sim_name *name);
 /* Finds the name like nl_sim_names_find, for the source position of the instruction before the

@@ -31,8 +31,8 @@ typedef struct copy_op {
     char staged[];
 } copy_op;
 
-/* The minimum number of consecutive unwritten bytes that is reported. Fewer unwritten bytes may be
- * padding between the fields of a struct. */
+/* The minimum number of consecutive unwritten bytes that is reported. Shorter runs of unwritten
+ * bytes may be padding between the fields of a struct. */
 enum { MIN_UNWRITTEN = 8 };
 
 static void check_unwritten_row(nl_sim_stream *stream, const void *from, size_t size,

@@ -84,8 +84,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
     return a;
 }
 
-/* Chooses an order of the blocks or clusters: n * factor + offset modulo their number. This order
- * visits each block once, because the factor and the number have no common divisor. */
+/* Chooses an order of the blocks or clusters: n * factor + offset modulo their number. The order
+ * visits each block once, because the factor and the number of blocks have no common divisor. */
 static void shuffle_blocks(nl_sim_interleaver *t, uint64_t blocks) {
     t->offset = next_random(t) % blocks;
     do {

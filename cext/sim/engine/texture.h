@@ -31,7 +31,7 @@ unsigned nl_sim_texture_size(int format, unsigned channels);
 /* Registers a copy of the object and returns its number; returns 0 if memory runs out or there are
  * too many objects. */
 unsigned long long nl_sim_texture_add(const nl_sim_texture *texture);
-/* Destroys an object. Returns 1, or 0 if no object has this number. */
+/* Destroys an object. Returns 1 on success, or 0 if no object has this number. */
 int nl_sim_texture_remove(unsigned long long object, int is_surface);
 /* Destroys all objects of a device. */
 void nl_sim_texture_clear(int device);
