@@ -52,6 +52,21 @@ def result(output):
     return fenced(text.rstrip(), "none")
 
 
+def joined_streams(outputs):
+    """Returns the outputs of a cell, with consecutive texts that the cell printed joined to one text."""
+    joined = []
+    for output in outputs:
+        if (
+            output["output_type"] == "stream"
+            and joined
+            and joined[-1].get("name") == output["name"]
+        ):
+            joined[-1] = {**output, "text": [*joined[-1]["text"], *output["text"]]}
+        else:
+            joined.append(output)
+    return joined
+
+
 def markdown(book):
     """Returns the text of a notebook, from its JSON."""
     pieces = []
@@ -61,7 +76,7 @@ def markdown(book):
             pieces.append(with_pictures(source, cell.get("attachments", {})))
         elif cell["cell_type"] == "code" and source:
             pieces.append(fenced(source, language(source)))
-            pieces += map(result, cell["outputs"])
+            pieces += map(result, joined_streams(cell["outputs"]))
     return "\n\n".join(pieces) + "\n"
 
 
