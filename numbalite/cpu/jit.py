@@ -408,8 +408,8 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
                 overload.returned and overload.returned[:2],
             )
 
-    def _cost(self, wanted, declared, args):
-        cost = super()._cost(wanted, declared, args)
+    def _conversion_cost(self, wanted, declared, args):
+        cost = super()._conversion_cost(wanted, declared, args)
         if cost is None or not _respects_read_only(wanted, declared):
             return None
         strays = sum(
@@ -419,7 +419,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         width = sum(want.size for want in declared)  # the nearest type of a kind
         return (*cost, strays, width)
 
-    def _build(self, args):
+    def _build_overload(self, args):
         return self._build_overloads([args])[args]
 
     def _compile_all(self, lists):
@@ -476,7 +476,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         more = ("-DNUMBALITE_SERIAL=1",) if is_serial else ()
         return self._options.replace(options=(*more, *self._options.options))
 
-    def _check(self, signature):
+    def _check_signature(self, signature):
         check_signature(signature, self._function, element.parameter_count(self._function))
 
     def _name_in_scope(self, name):

@@ -39,8 +39,8 @@ _CODE = np.dtype("<u4")
 class Compiled:
     """A compiled object: its overloads and their lock.
 
-    A subclass defines ``_build(key)``, which creates an overload; ``_listed()``, which returns (key, overload) for
-    all inspected overloads; and ``_find(signature)``, which returns the overload of one signature.
+    A subclass defines ``_build_overload(key)``, which creates an overload; ``_listed_overloads()``, which returns (key, overload) for
+    all inspected overloads; and ``_find_overload(signature)``, which returns the overload of one signature.
     """
 
     __name__: str
@@ -58,26 +58,26 @@ class Compiled:
         with self._lock:
             overload = self._overloads.get(key)
             if overload is None:
-                overload = self._overloads[key] = self._build(key)
+                overload = self._overloads[key] = self._build_overload(key)
             return overload
 
-    def _build(self, key: Any) -> Any:
+    def _build_overload(self, key: Any) -> Any:
         raise NotImplementedError
 
-    def _forget(self, overload: Any) -> None:
+    def _remove_overload(self, overload: Any) -> None:
         """Removes an overload that does not compile, so that inspection of all overloads works."""
         with self._lock:
             for key in [key for key, known in self._overloads.items() if known is overload]:
                 del self._overloads[key]
 
-    def _compiled(self, key: Any) -> Any:
+    def _compiled_overload(self, key: Any) -> Any:
         """Compiles the Overload of a key for the current device, and returns it. Removes an Overload that
         does not compile."""
         overload = self._overload(key)
         try:
             overload.compile()
         except (CompileError, KernelWarning):
-            self._forget(overload)
+            self._remove_overload(overload)
             raise
         return overload
 
@@ -89,41 +89,41 @@ class Compiled:
 
     # --- inspection of overloads
 
-    def _parsed(self, signature: Any) -> Signature:
+    def _parsed_signature(self, signature: Any) -> Signature:
         return signatures.signature(signature, self._name_in_scope)
 
     def _name_in_scope(self, name: str) -> Any:
         """Returns the Python object of a name in a signature's text, in the scope of the function's definition."""
         raise NotImplementedError
 
-    def _listed(self) -> Iterable[tuple[Any, Any]]:
+    def _listed_overloads(self) -> Iterable[tuple[Any, Any]]:
         raise NotImplementedError
 
-    def _find(self, signature: Any) -> Any:
+    def _find_overload(self, signature: Any) -> Any:
         raise NotImplementedError
 
-    def _inspect(self, signature: Any, question: Callable[[Any], Any]) -> Any:
+    def _inspect_overloads(self, signature: Any, question: Callable[[Any], Any]) -> Any:
         """Returns `question(overload)` for the overload of a signature; without a signature, a dict for all
         overloads."""
         if signature is None:
-            return {key: question(overload) for key, overload in self._listed()}
-        return question(self._find(signature))
+            return {key: question(overload) for key, overload in self._listed_overloads()}
+        return question(self._find_overload(signature))
 
     def inspect_source(self, signature: Any = None) -> Any:
         """Returns the C++ source for the compiler; without a signature, a dict for all overloads.
         For a ufunc, the source is that of the kernel for contiguous operands; for a generalized ufunc, that
         of the kernel for any layout."""
-        return self._inspect(signature, lambda overload: overload.inspect_source())
+        return self._inspect_overloads(signature, lambda overload: overload.inspect_source())
 
     def inspect_asm(self, signature: Any = None) -> Any:
         """Returns the PTX; without a signature, a dict for all overloads. On the simulator, NVRTC compiles
         the PTX for this call. If NVRTC is not installed, CudaSupportError is raised."""
-        return self._inspect(signature, lambda overload: overload.inspect_asm())
+        return self._inspect_overloads(signature, lambda overload: overload.inspect_asm())
 
     def inspect_sass(self, signature: Any = None) -> Any:
         """Returns the disassembled machine code; without a signature, a dict for all overloads.
         Requires nvdisasm or cuobjdump."""
-        return self._inspect(signature, lambda overload: overload.inspect_sass())
+        return self._inspect_overloads(signature, lambda overload: overload.inspect_sass())
 
     def inspect_llvm(self, signature: Any = None) -> Any:
         """Raises NotImplementedError, because numbalite generates no LLVM IR."""
@@ -134,7 +134,7 @@ class ByTypes(Compiled, Generic[Parameters]):
     """A compiled object whose keys are the argument types of the declared signatures; without signatures, the
     argument types of each call.
 
-    A subclass also defines ``_parameter_names`` (None: unknown) and ``_check(signature)``, which raises for a
+    A subclass also defines ``_parameter_names`` (None: unknown) and ``_check_signature(signature)``, which raises for a
     signature that does not match. A subclass also inherits from a type of the C extension.
     """
 
@@ -159,7 +159,7 @@ class ByTypes(Compiled, Generic[Parameters]):
         if wanted in self._overloads:
             return wanted
         if self._given:
-            return self._best(wanted, args)
+            return self._best_declared_types(wanted, args)
         if not self._can_compile:
             raise TypeError(
                 f"No matching definition for argument types {Signature(None, wanted)}: {self.__name__} "
@@ -167,33 +167,33 @@ class ByTypes(Compiled, Generic[Parameters]):
             )
         return wanted
 
-    def _best(self, wanted: tuple, args: Sequence) -> tuple:
+    def _best_declared_types(self, wanted: tuple, args: Sequence) -> tuple:
         """Returns the declared argument types that accept these arguments with the least conversion."""
-        costs = [(self._cost(wanted, s.args, args), s) for s in self._given]
+        costs = [(self._conversion_cost(wanted, s.args, args), s) for s in self._given]
         rated = [(cost, s) for cost, s in costs if cost is not None]
         return conversions.cheapest_signature(self.__name__, wanted, self._given, rated)
 
-    def _cost(self, wanted: tuple, declared: tuple, args: Sequence) -> tuple | None:
+    def _conversion_cost(self, wanted: tuple, declared: tuple, args: Sequence) -> tuple | None:
         return conversions.conversion_cost(wanted, declared, args)
 
     # --- compiling
 
-    def _check(self, signature: Signature) -> None:
+    def _check_signature(self, signature: Signature) -> None:
         raise NotImplementedError
 
     def _compile_all(self, lists: list[tuple]) -> None:
         """Compiles for several lists of argument types; overloads that do not compile are not stored."""
         for args in lists:
-            self._compiled(args)
+            self._compiled_overload(args)
 
-    def _declared(self) -> list[tuple]:
+    def _declared_types(self) -> list[tuple]:
         return [self._only_types] if self._only_types is not None else [s.args for s in self._given]
 
     def compile_given(self) -> Any:
         """Compiles the declared signatures, so that errors are reported at the definition."""
         with self._lock:
             self._compile_all(
-                [a for a in dict.fromkeys(self._declared()) if a not in self._overloads]
+                [a for a in dict.fromkeys(self._declared_types()) if a not in self._overloads]
             )
         return self
 
@@ -216,8 +216,8 @@ class ByTypes(Compiled, Generic[Parameters]):
             The signature is a new one, and the function was declared with
             signatures, or compilation is disabled.
         """
-        signature = self._parsed(sig)
-        self._check(signature)
+        signature = self._parsed_signature(sig)
+        self._check_signature(signature)
         if signature.args not in self._overloads:
             if not self._can_compile:
                 raise RuntimeError(f"{self.__name__} compiles no more (disable_compile)")
@@ -226,7 +226,7 @@ class ByTypes(Compiled, Generic[Parameters]):
                     f"{self.__name__} was declared with signatures and accepts no new signature: "
                     f"{', '.join(map(str, self._given))}"
                 )
-        return self._compiled(signature.args)
+        return self._compiled_overload(signature.args)
 
     def disable_compile(self, val: bool = True) -> None:
         """Disables compilation for new argument types, so that calls with new types raise TypeError;
@@ -268,14 +268,14 @@ class ByTypes(Compiled, Generic[Parameters]):
             names = [f"arg{i}" for i in range(len(names))]
         return inspect.Signature([inspect.Parameter(name, kind) for name in names])
 
-    def _listed(self) -> Iterable[tuple[Any, Any]]:
-        for args in self._declared():
+    def _listed_overloads(self) -> Iterable[tuple[Any, Any]]:
+        for args in self._declared_types():
             self._overload(args)
         return self.overloads.items()
 
-    def _find(self, signature: Any) -> Any:
-        args = self._parsed(signature).args
-        if args not in self._overloads and args not in self._declared():
+    def _find_overload(self, signature: Any) -> Any:
+        args = self._parsed_signature(signature).args
+        if args not in self._overloads and args not in self._declared_types():
             raise KeyError(f"{self.__name__} is not compiled for {Signature(None, args)}")
         return self._overload(args)
 

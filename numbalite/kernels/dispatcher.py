@@ -99,7 +99,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
                 return overload.load(device)
             except (CompileError, KernelWarning, TranslationError) as problem:
                 if overload is not None:
-                    self._forget(overload)
+                    self._remove_overload(overload)
                 raise problem.with_traceback(
                     None
                 ) from None  # the message already contains the line
@@ -108,14 +108,14 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     def _only_types(self):
         return self._source.args if self._source.is_typed else super()._only_types
 
-    def _build(self, args):
+    def _build_overload(self, args):
         kernel = self._source.kernel(args)
         others = [s.args for s in self._given if s.args != args]
         if others:
             kernel.images.others = lambda: [self._source.kernel(o).images.source for o in others]
         return kernel
 
-    def _check(self, signature):
+    def _check_signature(self, signature):
         check_signature(signature, self.__name__, self._source.parameter_names)
 
     def _name_in_scope(self, name):
@@ -312,20 +312,20 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         """The cuda.module that contains the kernel, or None."""
         return self._source.module
 
-    def _find(self, signature):
-        found = self._parsed(signature)
+    def _find_overload(self, signature):
+        found = self._parsed_signature(signature)
         if (
             self._source.is_typed
         ):  # the source may spell the declared types in another way than the signature
             return self._overload(self._only_types)
-        return super()._find(found)
+        return super()._find_overload(found)
 
     def _value_of_overloads(self, signature, question):
         """Returns the value for a signature, or for the only overload of a specialized kernel; otherwise a
         dict for all overloads."""
         if signature is None and self._only_types is not None:
             return question(self._overload(self._only_types))
-        return self._inspect(signature, question)
+        return self._inspect_overloads(signature, question)
 
     def get_regs_per_thread(self, signature: Any = None) -> Any:
         """Returns the number of registers per thread."""

@@ -40,7 +40,7 @@ class SparseArray(construct.Sparse, abc.ABC):
     data: DeviceNDArray
     """The values, one for each stored element."""
 
-    def _begin(self, data, shape):
+    def _initialize_data(self, data, shape):
         self.data = data
         self._shape = shape
         self._plans = {}
@@ -110,13 +110,13 @@ class SparseArray(construct.Sparse, abc.ABC):
         100 diagonals, because their zeros are stored."""
         return self.formats["dia"](self)
 
-    def _listed(self) -> Any:
+    def _with_explicit_indices(self) -> Any:
         """Returns an array with explicit indices for each stored value: the array itself, except
         for a dia_array."""
         return self
 
     @abc.abstractmethod
-    def _transposed(self) -> Any:
+    def _transposed_view(self) -> Any:
         """Returns the transposed array, which shares the memory of this array."""
 
     @abc.abstractmethod
@@ -124,23 +124,23 @@ class SparseArray(construct.Sparse, abc.ABC):
         """Returns a copy that shares no memory with the array."""
 
     @abc.abstractmethod
-    def _with(self, data: Any) -> Any:
+    def _with_data(self, data: Any) -> Any:
         """Returns an array with the same pattern of stored elements and other values."""
 
     @abc.abstractmethod
-    def _parts(self) -> tuple:
+    def _component_arrays(self) -> tuple:
         """Returns the arrays that represent this array, as a tuple for SciPy's constructor."""
 
     @abc.abstractmethod
-    def _replace(self, other: Any) -> None:
+    def _replace_contents(self, other: Any) -> None:
         """Replaces the contents of the array, in place, by those of another array of this format."""
 
     @abc.abstractmethod
-    def _grown(self, shape: tuple[int, ...]) -> Any:
+    def _grown_copy(self, shape: tuple[int, ...]) -> Any:
         """Returns the same elements in a larger shape: each length is at least the old length."""
 
     @abc.abstractmethod
-    def _elements_where(self, mask: Any) -> Any:
+    def _filter_elements(self, mask: Any) -> Any:
         """Returns an array of the stored elements for which a mask is true. Waits."""
 
     # ---- values
@@ -156,7 +156,7 @@ class SparseArray(construct.Sparse, abc.ABC):
                 f"map: the function must return a device array of shape {self.data.shape}"
             )
         construct.stored_dtype("map", data.dtype)
-        return self._with(data)
+        return self._with_data(data)
 
     def astype(self, dtype: DTypeLike, casting: Any = "unsafe", copy: bool = True) -> Any:
         """Returns an array with values converted to another dtype. Raises TypeError if `casting` does not
@@ -164,32 +164,32 @@ class SparseArray(construct.Sparse, abc.ABC):
         dtype = construct.stored_dtype("astype", dtype)
         if not copy and dtype == self.dtype:
             return self
-        return self._with(self.data.astype(dtype, casting=casting))
+        return self._with_data(self.data.astype(dtype, casting=casting))
 
     def conj(self) -> Any:
         """Returns the complex conjugates; a real array is returned unchanged."""
-        return self if self.dtype.kind != "c" else self._with(np.conjugate(self.data))
+        return self if self.dtype.kind != "c" else self._with_data(np.conjugate(self.data))
 
     conjugate = conj
 
     @property
     def real(self) -> Any:
-        return self._with(self.data.real.copy())
+        return self._with_data(self.data.real.copy())
 
     @property
     def imag(self) -> Any:
-        return self._with(self.data.imag.copy())
+        return self._with_data(self.data.imag.copy())
 
     def eliminate_zeros(self) -> None:
         """Removes stored zeros. Waits for their number."""
-        self._replace(self._elements_where(np.not_equal(self.data, 0)))
+        self._replace_contents(self._filter_elements(np.not_equal(self.data, 0)))
 
     def nonzero(self) -> tuple[DeviceNDArray, ...]:
         """Returns the rows and columns of the nonzero elements, row by row. Waits for their
         number."""
         self.sum_duplicates()
         a = self.tocsr().tocoo() if self.format == "csc" else self.tocoo()
-        return a._elements_where(np.not_equal(a.data, 0)).coords
+        return a._filter_elements(np.not_equal(a.data, 0)).coords
 
     def setdiag(self, values: Any, k: int = 0) -> None:
         """Sets the elements of the k-th diagonal to a number or to the elements of a vector.
@@ -239,20 +239,20 @@ class SparseArray(construct.Sparse, abc.ABC):
 
     @property
     def T(self) -> Any:
-        return self._transposed()
+        return self._transposed_view()
 
     @property
     def mT(self) -> Any:
         """The transposed matrix."""
         if self.ndim != 2:
             raise ValueError("mT requires a sparse array of two dimensions")
-        return self._transposed()
+        return self._transposed_view()
 
     def transpose(self, axes: Any = None, copy: bool = False) -> Any:
         """Returns the transposed array, which shares memory with this array unless copy is true.
 
         A csr_array becomes a csc_array and vice versa. A 1-dimensional array is returned unchanged."""
-        made = self._transposed() if construct.is_transposition(axes, self.ndim) else self
+        made = self._transposed_view() if construct.is_transposition(axes, self.ndim) else self
         return made.copy() if copy else made
 
     def asformat(self, format: str | None, copy: bool = False) -> Any:
@@ -297,7 +297,7 @@ class SparseArray(construct.Sparse, abc.ABC):
             import scipy.sparse
         except ImportError:
             raise ImportError("get() returns an array of SciPy: pip install scipy") from None
-        parts = tuple(part.copy_to_host() for part in self._parts())
+        parts = tuple(part.copy_to_host() for part in self._component_arrays())
         given = (parts[0], parts[1:]) if self.format == "coo" else parts
         return getattr(scipy.sparse, f"{self.format}_array")(given, shape=self.shape)
 
@@ -362,7 +362,7 @@ class SparseArray(construct.Sparse, abc.ABC):
             raise NotImplementedError(
                 "a sparse array of booleans has no negative: negate a.astype(int)"
             )
-        return self._with(np.negative(self.data))
+        return self._with_data(np.negative(self.data))
 
     def __abs__(self) -> Any:
         return elementwise.apply_to_stored(self, np.abs)
@@ -474,7 +474,9 @@ class SparseArray(construct.Sparse, abc.ABC):
         """Returns the number of nonzero elements of the array, of each column (axis 0) or of each
         row (axis 1)."""
         self.sum_duplicates()
-        return reductions.sum_axis(self._with(np.not_equal(self.data, 0)), axis, np.int64, None)
+        return reductions.sum_axis(
+            self._with_data(np.not_equal(self.data, 0)), axis, np.int64, None
+        )
 
     def trace(self, offset: int = 0) -> Any:
         """Returns the sum of a diagonal."""

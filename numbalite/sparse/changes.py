@@ -40,12 +40,12 @@ def set_diagonal(a: Any, values: Any, k: int) -> None:
         coo = a.tocoo()
         first, left = max(-k, 0), max(k, 0)
         on_it = np.equal(np.add(coo.row.astype(np.int64), k), coo.col)
-        others = coo._elements_where(np.logical_not(on_it & np.less(coo.row, first + values.size)))
+        others = coo._filter_elements(np.logical_not(on_it & np.less(coo.row, first + values.size)))
         kind = coo.row.dtype
         row, col = (number_sequence(one, 1, values.size, kind, values) for one in (first, left))
         coords = [np.concatenate(pair) for pair in zip(others.coords, (row, col), strict=True)]
         data = np.concatenate([others.data, values])
-        a._replace(coo._from_parts(data, coords, a.shape).asformat(a.format))
+        a._replace_contents(coo._from_parts(data, coords, a.shape).asformat(a.format))
 
 
 def resize(a: Any, shape: Any) -> None:
@@ -54,4 +54,4 @@ def resize(a: Any, shape: Any) -> None:
     with arguments.on_device_of(a.data):
         least = tuple(map(min, shape, a.shape))
         part = a if least == a.shape else a[tuple(slice(length) for length in least)]
-        a._replace(part.asformat(a.format)._grown(shape))
+        a._replace_contents(part.asformat(a.format)._grown_copy(shape))

@@ -46,13 +46,17 @@ class dia_array(SparseArray):
             isinstance(arg1, tuple) and len(arg1) == 2 and not construct.is_pair_of_integers(arg1)
         )
         with construct.on_device_of(arg1):
-            made = self._read(name, arg1, shape, dtype) if is_pair else _as_dia_array(arg1, dtype)
+            made = (
+                self._read_arguments(name, arg1, shape, dtype)
+                if is_pair
+                else _as_dia_array(arg1, dtype)
+            )
         if shape is not None and construct.shape_of(name, shape) != made.shape:
             raise ValueError(f"{name}: shape is {shape!r}, the array has shape {made.shape}")
-        self._set(made.data.copy() if copy else made.data, made._offsets, made.shape)
+        self._set_arrays(made.data.copy() if copy else made.data, made._offsets, made.shape)
 
     @classmethod
-    def _read(cls, name, given, shape, dtype):
+    def _read_arguments(cls, name, given, shape, dtype):
         if shape is None:
             raise ValueError(f"{name}: (data, offsets) requires shape=")
         shape = construct.shape_of(name, shape)
@@ -77,15 +81,15 @@ class dia_array(SparseArray):
         data = data if dtype is None else data.astype(dtype, copy=False)
         return cls._from_parts(operands.contiguous_array(data), places, shape)
 
-    def _set(self, data, offsets, shape):
+    def _set_arrays(self, data, offsets, shape):
         self._offsets = offsets
         self._on_device = None
-        self._begin(data, shape)
+        self._initialize_data(data, shape)
 
     @classmethod
     def _from_parts(cls, data, offsets, shape):
         made = cls.__new__(cls)
-        made._set(data, offsets, shape)
+        made._set_arrays(data, offsets, shape)
         return made
 
     @property
@@ -108,26 +112,26 @@ class dia_array(SparseArray):
     def size(self) -> int:
         return self.nnz
 
-    def _parts(self):
+    def _component_arrays(self):
         return self.data, self.offsets
 
     def __reduce__(self) -> Any:
         return self._from_parts, (self.data, self._offsets, self.shape)
 
-    def _with(self, data):
+    def _with_data(self, data):
         return self._from_parts(data, self._offsets, self.shape)
 
-    def _replace(self, other):
-        self._set(other.data, other._offsets, other.shape)
+    def _replace_contents(self, other):
+        self._set_arrays(other.data, other._offsets, other.shape)
 
-    def _elements_where(self, mask):
-        return self._with(np.where(mask, self.data, self.dtype.type(0)))
+    def _filter_elements(self, mask):
+        return self._with_data(np.where(mask, self.data, self.dtype.type(0)))
 
-    def _listed(self):
+    def _with_explicit_indices(self):
         return self.tocsr()
 
     def copy(self) -> Any:
-        return self._with(self.data.copy())
+        return self._with_data(self.data.copy())
 
     def sum_duplicates(self) -> None:
         """Has no effect: the format has no duplicates."""
@@ -172,7 +176,7 @@ class dia_array(SparseArray):
     def tocoo(self, copy: bool = False) -> coo_array:
         return self.tocsr().tocoo()
 
-    def _transposed(self):
+    def _transposed_view(self):
         offsets = tuple(-k for k in self._offsets)
         with arguments.on_device_of(self.data):
             data = arguments.empty((len(offsets), self.shape[0]), self.dtype, self.data)
@@ -209,7 +213,7 @@ class dia_array(SparseArray):
                 made[i, :width] = self.data[self._offsets.index(k), :width]
         return made
 
-    def _product(self, b, made):
+    def _multiply_into(self, b, made):
         columns = min(self.shape[1], self.data.shape[1])
         args = self.data, self.offsets, columns, b, self.dtype.type(0), made
         kernels.multiply_diagonals.forall(made.size)(*args)
@@ -232,9 +236,9 @@ class dia_array(SparseArray):
             offsets = self._offsets if k in self._offsets else (*self._offsets, k)
             data = self._diagonal_rows(offsets, self.dtype)
             data[offsets.index(k), max(k, 0) : max(k, 0) + values.size] = values
-        self._set(data, offsets, self.shape)
+        self._set_arrays(data, offsets, self.shape)
 
-    def _grown(self, shape):
+    def _grown_copy(self, shape):
         """Returns a copy in which elements of `data` outside the old shape are cleared, because the new shape
         would include them."""
         made = self.T.T
@@ -252,7 +256,9 @@ def _as_dia_array(given, dtype):
         shape = construct.shape_of("dia_array", given)
         return _empty_dia_array(shape, float if dtype is None else dtype)
     if construct.is_scipy(given) and not issparse(given) and given.format == "dia":
-        made = dia_array._read("dia_array", (given.data, given.offsets), given.shape, None)
+        made = dia_array._read_arguments(
+            "dia_array", (given.data, given.offsets), given.shape, None
+        )
     else:
         made = from_sparse(given if issparse(given) else csr_array(given))
     return made if dtype is None else made.astype(dtype, copy=False)

@@ -120,7 +120,7 @@ def _apply_with_dense(a, b, ufunc):
     `a`."""
     with arguments.on_device_of(a.data):
         b = arguments.as_device_array(b, "b")
-        rows = _broadcast_sparse(a._listed(), np.broadcast_shapes(a.shape, b.shape))
+        rows = _broadcast_sparse(a._with_explicit_indices(), np.broadcast_shapes(a.shape, b.shape))
         made = rows.map(lambda data: ufunc(data, _sample_dense(rows, b)))
         return made.todia() if a.format == "dia" else made
 
@@ -174,7 +174,13 @@ def _merge_patterns(left, right, operation):
     indptr = arguments.empty((rows + 1,), kind, left.data)
     indptr.fill(0)
     if stored:
-        args = (*left._parts(), *right._parts(), operation, left.dtype.type(0), _MERGED_BY_THREAD)
+        args = (
+            *left._component_arrays(),
+            *right._component_arrays(),
+            operation,
+            left.dtype.type(0),
+            _MERGED_BY_THREAD,
+        )
         threads = -(-stored // _MERGED_BY_THREAD)
         merge = kernels.merge_rows.forall(threads, _THREADS)
         ends = arguments.empty((threads,), np.dtype(np.int64), left.data)
@@ -331,9 +337,9 @@ def _apply_with_number(a, number, ufunc):
     number = _read_scalar(number)
     if not _is_zero(ufunc, a.dtype, number):
         return _apply_to_dense_copies(a, ufunc, a, number)
-    a = a._listed() if a.format != "coo" or a.ndim == 1 else a.tocsr()
+    a = a._with_explicit_indices() if a.format != "coo" or a.ndim == 1 else a.tocsr()
     made = apply_to_stored(a, lambda data: ufunc(data, number))
-    return made._elements_where(np.not_equal(made.data, 0))
+    return made._filter_elements(np.not_equal(made.data, 0))
 
 
 # --------------------------------------------------------------------------------------------- ufuncs

@@ -40,18 +40,18 @@ class CompressedArray(SparseArray):
         if dtype is not None:
             dtype = construct.stored_dtype(name, dtype)
         with construct.on_device_of(arg1):
-            parts, found, is_sorted = self._read(name, arg1, shape, dtype)
+            parts, found, is_sorted = self._read_arguments(name, arg1, shape, dtype)
         if shape is not None and construct.shape_of(name, shape) != found:
             raise ValueError(f"{name}: shape is {shape!r}, the array has shape {found}")
         if copy:
             parts = tuple(part.copy() for part in parts)
-        self._set(parts, found, is_sorted)
+        self._set_arrays(parts, found, is_sorted)
 
-    def _read(self, name, given, shape, dtype):
+    def _read_arguments(self, name, given, shape, dtype):
         if isinstance(given, SparseArray):
             same = given.tocsr() if self._by_rows else given.tocsc()
             same = same if dtype is None else same.astype(dtype, copy=False)
-            return same._parts(), same.shape, same._is_sorted
+            return same._component_arrays(), same.shape, same._is_sorted
         if construct.is_scipy(given):
             other = given.tocsr() if self._by_rows else given.tocsc()
             parts = other.data, other.indices, other.indptr
@@ -69,7 +69,7 @@ class CompressedArray(SparseArray):
         if isinstance(given, tuple) and len(given) == 3:
             return self._read_compressed(name, given, shape, dtype)
         if isinstance(given, tuple) and len(given) == 2:
-            return self._read(name, coo_array(given, shape, dtype), None, None)
+            return self._read_arguments(name, coo_array(given, shape, dtype), None, None)
         if isinstance(given, tuple):
             raise TypeError(
                 f"{name}: a tuple is (data, indices, indptr), (data, (row, col)) or a shape"
@@ -92,41 +92,41 @@ class CompressedArray(SparseArray):
         construct.check_compressed(name, data, indices, indptr, lines, others)
         return parts, found, False
 
-    def _set(self, parts, shape, is_sorted):
+    def _set_arrays(self, parts, shape, is_sorted):
         self.data, self.indices, self.indptr = parts
         self._is_sorted = is_sorted
         self._rows = None
-        self._begin(self.data, shape)
+        self._initialize_data(self.data, shape)
 
     @classmethod
     def _from_parts(cls, parts, shape, is_sorted):
         made = cls.__new__(cls)
-        made._set(parts, shape, is_sorted)
+        made._set_arrays(parts, shape, is_sorted)
         return made
 
-    def _parts(self):
+    def _component_arrays(self):
         return self.data, self.indices, self.indptr
 
     def __reduce__(self) -> Any:
-        return self._from_parts, (self._parts(), self.shape, self._is_sorted)
+        return self._from_parts, (self._component_arrays(), self.shape, self._is_sorted)
 
-    def _with(self, data):
+    def _with_data(self, data):
         return self._from_parts((data, self.indices, self.indptr), self.shape, self._is_sorted)
 
-    def _replace(self, other):
+    def _replace_contents(self, other):
         with self._lock:
-            self.data, self.indices, self.indptr = other._parts()
+            self.data, self.indices, self.indptr = other._component_arrays()
             self._is_sorted = other._is_sorted
             self._shape = other.shape
             self._plans = {}
 
-    def _grown(self, shape):
+    def _grown_copy(self, shape):
         lines = shape[0] if self._by_rows else shape[1]
         more = np.broadcast_to(self.indptr[-1:], (lines + 1 - self.indptr.size,))
         indptr = np.concatenate([self.indptr, more]) if more.size else self.indptr
         return self._from_parts((self.data, self.indices, indptr), shape, self._is_sorted)
 
-    def _elements_where(self, mask):
+    def _filter_elements(self, mask):
         counts = arguments.empty((self.nnz + 1,), self.indices.dtype, self.data)
         counts[:1] = 0
         if self.nnz:
@@ -141,29 +141,31 @@ class CompressedArray(SparseArray):
         return self._from_parts(parts, self.shape, self._is_sorted)
 
     def copy(self) -> Any:
-        parts = tuple(one.copy() for one in self._parts())
+        parts = tuple(one.copy() for one in self._component_arrays())
         return self._from_parts(parts, self.shape, self._is_sorted)
 
-    def _product(self, b, made):
+    def _multiply_into(self, b, made):
         rows = self.tocsr()
-        args = *rows._parts(), b, self.dtype.type(0), made
+        args = *rows._component_arrays(), b, self.dtype.type(0), made
         kernels.multiply_rows.forall(made.size)(*args)
 
     def _line_lengths(self):
         """Returns (number of compressed rows or columns, length of each)"""
         return self.shape if self._by_rows else self.shape[::-1]
 
-    def _as_rows(self):
+    def _as_csr_array(self):
         """Returns a csr_array that shares this array's memory: the array itself, or the transpose of a csc_array."""
         if self._by_rows:
             return self
         if self._rows is None or self._rows.data is not self.data:
-            self._rows = csr_array._from_parts(self._parts(), self.shape[::-1], self._is_sorted)
+            self._rows = csr_array._from_parts(
+                self._component_arrays(), self.shape[::-1], self._is_sorted
+            )
         return self._rows
 
-    def _transposed(self):
+    def _transposed_view(self):
         other = csc_array if self._by_rows else csr_array
-        return other._from_parts(self._parts(), self.shape[::-1], self._is_sorted)
+        return other._from_parts(self._component_arrays(), self.shape[::-1], self._is_sorted)
 
     def tocoo(self, copy: bool = False) -> Any:
         numbers = arguments.empty((self.nnz,), self.indices.dtype, self.data)
@@ -184,7 +186,7 @@ class CompressedArray(SparseArray):
         """Sorts the indices of each row or column and sums duplicates, like sum_duplicates()."""
         if not self._is_sorted:
             with self._lock:
-                parts = products.canonical_parts(self._parts(), *self._line_lengths())
+                parts = products.canonical_parts(self._component_arrays(), *self._line_lengths())
                 self.data, self.indices, self.indptr = parts
                 self._plans = {}
                 self._is_sorted = True
@@ -252,13 +254,13 @@ class coo_array(SparseArray):
             isinstance(arg1, tuple) and len(arg1) == 2 and not construct.is_pair_of_integers(arg1)
         )
         if is_triplet:
-            data, coords, found = self._read(name, arg1, shape, dtype)
+            data, coords, found = self._read_arguments(name, arg1, shape, dtype)
         else:
             made = self._as_coo_array(arg1, shape, dtype)
             data, coords, found = made.data, made.coords, made.shape
         if copy:
             data, coords = data.copy(), tuple(one.copy() for one in coords)
-        self._set(data, coords, found)
+        self._set_arrays(data, coords, found)
 
     @staticmethod
     def _as_coo_array(given, shape, dtype):
@@ -274,7 +276,7 @@ class coo_array(SparseArray):
             return csr_array(given.reshape(1, -1), None, dtype).tocoo().reshape(given.shape)
         return csr_array(given, shape, dtype).tocoo()
 
-    def _read(self, name, given, shape, dtype):
+    def _read_arguments(self, name, given, shape, dtype):
         places = given[1]
         if getattr(places, "ndim", 0) == 2 and len(places) in (1, 2):
             places = tuple(places[i] for i in range(len(places)))
@@ -318,39 +320,39 @@ class coo_array(SparseArray):
         checked.)"""
         return self._is_sorted
 
-    def _set(self, data, coords, shape, is_sorted=False):
+    def _set_arrays(self, data, coords, shape, is_sorted=False):
         self.coords = tuple(coords)
         self._is_sorted = is_sorted
-        self._begin(data, shape)
+        self._initialize_data(data, shape)
 
     @classmethod
     def _from_parts(cls, data, coords, shape, is_sorted=False):
         made = cls.__new__(cls)
-        made._set(data, coords, shape, is_sorted)
+        made._set_arrays(data, coords, shape, is_sorted)
         return made
 
-    def _parts(self):
+    def _component_arrays(self):
         return self.data, *self.coords
 
     def __reduce__(self) -> Any:
         return self._from_parts, (self.data, self.coords, self.shape, self._is_sorted)
 
-    def _with(self, data):
+    def _with_data(self, data):
         return self._from_parts(data, self.coords, self.shape, self._is_sorted)
 
     def copy(self) -> Any:
-        data, *coords = (one.copy() for one in self._parts())
+        data, *coords = (one.copy() for one in self._component_arrays())
         return self._from_parts(data, coords, self.shape, self._is_sorted)
 
-    def _replace(self, other):
-        self._set(other.data, other.coords, other.shape, other._is_sorted)
+    def _replace_contents(self, other):
+        self._set_arrays(other.data, other.coords, other.shape, other._is_sorted)
 
-    def _elements_where(self, mask):
+    def _filter_elements(self, mask):
         places = np.flatnonzero(mask)
-        data, *coords = (products.take_unchecked(one, places) for one in self._parts())
+        data, *coords = (products.take_unchecked(one, places) for one in self._component_arrays())
         return self._from_parts(data, coords, self.shape, self._is_sorted)
 
-    def _grown(self, shape):
+    def _grown_copy(self, shape):
         return self._from_parts(self.data, self.coords, shape, self._is_sorted)
 
     def _reshaped(self, shape, order):
@@ -380,7 +382,7 @@ class coo_array(SparseArray):
             coords = np.divmod(places, max(shape[1], 1))
         return self._from_parts(self.data, coords, shape, self._is_sorted)
 
-    def _transposed(self):
+    def _transposed_view(self):
         return self._from_parts(self.data, self.coords[::-1], self.shape[::-1])
 
     def tocoo(self, copy: bool = False) -> coo_array:
@@ -408,12 +410,12 @@ class coo_array(SparseArray):
         """Sums duplicate elements and sorts by rows."""
         if not self._is_sorted:
             made = self.reshape((1, -1)) if self.ndim == 1 else self
-            self._replace(made.tocsr().tocoo().reshape(self.shape))
+            self._replace_contents(made.tocsr().tocoo().reshape(self.shape))
 
-    def _product(self, b, made):
-        self.tocsr()._product(b, made)
+    def _multiply_into(self, b, made):
+        self.tocsr()._multiply_into(b, made)
 
-    def _as_rows(self):
+    def _as_csr_array(self):
         return self.tocsr()
 
 

@@ -191,7 +191,7 @@ def _select_columns(rows, key):
         kernels.renumber_slice.forall(rows.nnz)(rows.indices, *key, indices, mask)
     parts = rows.data, indices, rows.indptr
     is_sorted = rows._is_sorted and key.step > 0
-    return rows._from_parts(parts, (lines, key.length), is_sorted)._elements_where(mask)
+    return rows._from_parts(parts, (lines, key.length), is_sorted)._filter_elements(mask)
 
 
 def _sample_elements(rows, row, column):
@@ -201,7 +201,7 @@ def _sample_elements(rows, row, column):
     values.fill(0)
     if values.size:
         args = rows._is_sorted, row, column, values
-        kernels.sample_elements.forall(values.size)(*rows._parts(), *args)
+        kernels.sample_elements.forall(values.size)(*rows._component_arrays(), *args)
     return values
 
 

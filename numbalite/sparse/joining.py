@@ -399,7 +399,7 @@ def _triangle(A, k, compared, format):
     a = _sparse_block(A).tocoo()
     with arguments.on_device_of(a.data):
         mask = compared(np.add(a.row.astype(np.int64), k), a.col)
-        return a._elements_where(mask).asformat(format)
+        return a._filter_elements(mask).asformat(format)
 
 
 def find(A: Any) -> tuple[DeviceNDArray, DeviceNDArray, DeviceNDArray]:
@@ -425,5 +425,5 @@ def find(A: Any) -> tuple[DeviceNDArray, DeviceNDArray, DeviceNDArray]:
     """
     a = _sparse_block(A).tocsr()
     a.sum_duplicates()
-    made = a._elements_where(np.not_equal(a.data, 0)).tocoo()
+    made = a._filter_elements(np.not_equal(a.data, 0)).tocoo()
     return made.row, made.col, made.data

@@ -186,7 +186,7 @@ def _multiply_by_dense(a, b, out):
         made.fill(0)
     elif a.format == "dia" or dtype.char not in construct.VALUES:
         as_matrix = (one.reshape(-1, 1) if one.ndim == 1 else one for one in (b, made))
-        a.astype(dtype, copy=False)._product(*as_matrix)
+        a.astype(dtype, copy=False)._multiply_into(*as_matrix)
     else:
         _product_of_rows(a, dtype, b, made)
     if out is not None and made is not out:
@@ -196,7 +196,7 @@ def _multiply_by_dense(a, b, out):
 
 
 def _product_of_rows(a, dtype, b, made):
-    rows, operation = _sum_excess_duplicates(a)._as_rows(), int(a.format == "csc")
+    rows, operation = _sum_excess_duplicates(a)._as_csr_array(), int(a.format == "csc")
     if rows.dtype != dtype:
         rows = rows.astype(dtype)
     if b.ndim == 1:
@@ -278,7 +278,7 @@ def multiply_by_plan(a: Any, x: Any) -> Any:
     """Computes a @ x by a cached plan for a vector like x; returns None without a cached plan."""
     if a.format in ("coo", "dia"):
         return None
-    rows = a._as_rows()
+    rows = a._as_csr_array()
     data = rows.data
     plan = rows._plans.get((int(a.format == "csc"), x._call_key()))
     if plan is None or plan.data is not data or x.dtype is not data.dtype:
@@ -435,7 +435,9 @@ def transposed(a: Any) -> tuple:
 def _transpose_by_index(a):
     """Implements `transposed` for dtypes that cuSPARSE does not support: transposes the element numbers as
     float64, then gathers the values."""
-    order, indices, indptr = transposed(a._with(number_sequence(0, 1, a.nnz, np.float64, a.data)))
+    order, indices, indptr = transposed(
+        a._with_data(number_sequence(0, 1, a.nnz, np.float64, a.data))
+    )
     return take_unchecked(a.data, order.astype(np.int32)), indices, indptr
 
 
@@ -512,7 +514,7 @@ def rows_by_number(rows: Any, lines: Any) -> Any:
     kind = kind if stored < 2**31 else np.dtype(np.int64)
     data, indices = (arguments.empty((stored,), t, rows.data) for t in (rows.dtype, kind))
     if stored:
-        args = *rows._parts(), lines, indptr, indices, data
+        args = *rows._component_arrays(), lines, indptr, indices, data
         kernels.gather_rows.forall(stored)(*args)
     parts = data, indices, indptr.astype(kind)
     return rows._from_parts(parts, (count, rows.shape[1]), rows._is_sorted)
@@ -569,7 +571,7 @@ def solve_triangular(a: Any, b: Any, lower: bool, unit: bool) -> Any:
 def _solve_triangular(a, right, made, lower, unit):
     handle, char = _library_handle(a), a.dtype.char
     is_turned = a.format == "csc"
-    matrix = _matrix_descriptor(handle, a._as_rows())
+    matrix = _matrix_descriptor(handle, a._as_csr_array())
     _set_attribute(handle, matrix, 0, int(lower == is_turned))
     _set_attribute(handle, matrix, 1, int(unit))
     name, describe = (

@@ -52,7 +52,7 @@ def _convert_result(made, out, name):
 
 def sum_axis(a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     """Implements a.sum(axis, dtype, out)."""
-    a, axis = a._listed(), _reduced_axis(a, axis)
+    a, axis = a._with_explicit_indices(), _reduced_axis(a, axis)
     dtype = np.asarray(np.sum(np.empty(0, a.dtype), dtype=dtype)).dtype
     with arguments.on_device_of(a.data):
         if axis is None:
@@ -103,7 +103,7 @@ def _refuse_out(out, name):
 def reduce_extreme(a: Any, ufunc: Any, axis: Any, out: Any, explicit: bool) -> Any:
     """Implements a.max(axis), a.min(axis), a.nanmax(axis) and a.nanmin(axis), by `ufunc`."""
     name = {"maximum": "max", "minimum": "min", "fmax": "nanmax", "fmin": "nanmin"}[ufunc.__name__]
-    a, axis = a._listed(), _reduced_axis(a, axis)
+    a, axis = a._with_explicit_indices(), _reduced_axis(a, axis)
     _refuse_out(out, name)
     count = math.prod(a.shape) if axis is None else a.shape[axis]
     if not count:
@@ -144,7 +144,7 @@ def _extremes_of_rows(a, ufunc, axis, explicit):
 
 def find_extreme(a: Any, name: str, axis: Any, out: Any, explicit: bool) -> Any:
     """Implements a.argmax(axis) and a.argmin(axis)."""
-    a, axis = a._listed(), _reduced_axis(a, axis)
+    a, axis = a._with_explicit_indices(), _reduced_axis(a, axis)
     _refuse_out(out, name)
     if not (math.prod(a.shape) if axis is None else a.shape[axis]):
         raise ValueError(f"{name}: there are no elements")
@@ -183,6 +183,6 @@ def _find_extremes(a, name, axis, explicit=False):
     values = arguments.empty((lines,), a.dtype, a.data)
     if lines:
         zero = a.dtype.type(0)
-        args = *rows._parts(), length, name == "argmax", zero, places, values
+        args = *rows._component_arrays(), length, name == "argmax", zero, places, values
         kernels.place_of_extreme.forall(lines)(*args)
     return places, values

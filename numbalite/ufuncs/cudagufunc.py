@@ -233,12 +233,12 @@ class CudaGUfunc(DeviceUfunc, _core.GUfunc):
                     is_long=bool(is_long),
                     threads=gufuncloops.LONG_THREADS if is_long else gufuncloops.STAGED_THREADS,
                 )
-            kernel = self._compiled(special).load(device)
+            kernel = self._compiled_overload(special).load(device)
             if special.staged and kernel.attribute(
                 SHARED_SIZE
             ):  # cores are not staged: the user's function itself uses shared memory
                 special = plan
-                kernel = self._compiled(plan).load(device)
+                kernel = self._compiled_overload(plan).load(device)
             if plan.types not in self._loops:
                 self._loops.append(plan.types)
             return kernel, special.threads, bool(special.staged)

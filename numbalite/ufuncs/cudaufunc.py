@@ -83,7 +83,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         kind = self._kernel_kind(kind, device)
         plan = cudaloops.UfuncPlan(scalars, self.nin, bytes(stored), kind, dims)
         return (
-            self._compiled(plan).load(device),
+            self._compiled_overload(plan).load(device),
             cudaloops.BLOCK_THREADS,
             cudaloops.elements_per_thread(plan),
         )
@@ -141,7 +141,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         Raises TypeError or SignatureError for an unsuitable signature. Adding an existing signature has no
         effect.
         """
-        signature = self._parsed(sig)
+        signature = self._parsed_signature(sig)
         if not all(isinstance(t, types.Scalar) for t in signature.args):
             raise SignatureError(
                 f"{self.__name__}: a ufunc's signature has numbers only: {signature}"

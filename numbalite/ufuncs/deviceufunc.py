@@ -60,7 +60,7 @@ class DeviceUfunc(Compiled):
         """Returns the kernel of a launch plan, not yet compiled."""
         raise NotImplementedError
 
-    def _build(self, plan: Any) -> Any:
+    def _build_overload(self, plan: Any) -> Any:
         kernel = self._generate(plan)
         others = [s for s in self._given if s.args != plan.signature.args]
         kernel.images.others = lambda: [
@@ -70,7 +70,7 @@ class DeviceUfunc(Compiled):
 
     def _compile_plans(self, plans: Iterable) -> None:
         """Compiles the kernels of several launch plans, in parallel."""
-        made = {plan: self._build(plan) for plan in plans if plan not in self._overloads}
+        made = {plan: self._build_overload(plan) for plan in plans if plan not in self._overloads}
         target = target_of(current_device()) if made else None
         if len(made) < 2:
             for overload in made.values():
@@ -93,11 +93,11 @@ class DeviceUfunc(Compiled):
                 found.setdefault(plan.signature, []).append(overload)
             return found
 
-    def _listed(self) -> Iterable[tuple[Any, Any]]:
+    def _listed_overloads(self) -> Iterable[tuple[Any, Any]]:
         return [(one, self._overload(self._inspected_plan(one))) for one in self.signatures]
 
-    def _find(self, signature: Any) -> Any:
-        args = self._parsed(signature).args
+    def _find_overload(self, signature: Any) -> Any:
+        args = self._parsed_signature(signature).args
         for one in self.signatures:
             if one.args == args:
                 return self._overload(self._inspected_plan(one))

@@ -32,7 +32,7 @@ def compiled_ptx(dtype, kind, dims, architecture):
     """Returns the PTX of the kernel that copies elements, and the number of elements for each thread."""
     scalar = types.scalar(np.dtype(dtype))
     plan = cudaloops.UfuncPlan((scalar, scalar), 1, bytes([dtype_code_of(dtype)] * 2), kind, dims)
-    kernel = cast_ufunc(scalar)._compiled(plan)
+    kernel = cast_ufunc(scalar)._compiled_overload(plan)
     # An earlier test may have compiled this kernel while debugging was the default.
     source = kernel.images.source._replace(debug=False, opt=True)
     return nvrtc.compile(source, architecture).ptx, cudaloops.elements_per_thread(plan)
