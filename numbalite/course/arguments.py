@@ -74,7 +74,7 @@ class Arguments:
         returned = returned if isinstance(returned, tuple) else (returned,)
         if self.exercise.host_arrays and any(map(_is_on_device, returned)):
             raise Failed(
-                "It returns a device array; a NumPy array is wanted: copy the result back, with copy_to_host()."
+                "The answer returns a device array: copy the result to a NumPy array with copy_to_host()."
             )
         return [as_host_array(value) for value in returned]
 

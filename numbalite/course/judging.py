@@ -250,7 +250,7 @@ class _AnswerJudge:
                 self._compare_call(arguments, other)
             except Failed as failed:
                 if failed.wrong_results:
-                    # Also wrong in new arrays: the first data had correct results by chance.
+                    # If the results are also wrong in new arrays, the first results were right by chance.
                     self._compare_call(Arguments(self.exercise, other.data, margin), other)
                     failed.reason = (
                         "The first call was right; a second one, on the same arrays with other data "

@@ -48,7 +48,7 @@ def _required_exercises(asked, section):
             names += load_exercises(module)
         except (ImportError, ValueError) as problem:
             raise pytest.UsageError(
-                f"--exercises {module}: {problem}. It is a module, or its file, or one of {', '.join(exercises())}"
+                f"--exercises {module}: {problem}. Pass a module, its file, or one of {', '.join(exercises())}"
             ) from None
     known = exercises()
     names += [what for what in asked if what not in modules]

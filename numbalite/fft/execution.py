@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class TransformInput:
-    """The input of a transform. `owned`: True if the array is a temporary copy that the transform may
+    """The input of a transform. `owned` states whether the array is a temporary copy that the transform may
     overwrite."""
 
     def __init__(self, array: DeviceNDArray, owned: bool = False) -> None:

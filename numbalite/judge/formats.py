@@ -28,8 +28,8 @@ from numbalite.judge.guarded import unwritten
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_MAX_ELEMENTS = 1 << 17  # of the inputs of KernelBench's tasks, whose sizes are reduced
-_DIMENSION = 32  # a reduced dimension, if it is valid
+_MAX_ELEMENTS = 1 << 17  # larger inputs of KernelBench's tasks are replaced by smaller inputs
+_DIMENSION = 32  # value of each dimension that is reduced, if the task accepts this value
 _THREADS = 256
 _SPEC = re.compile(r"\s*-\s*(\{.*\})")
 

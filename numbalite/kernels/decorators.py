@@ -468,8 +468,8 @@ def module(
         name.
     names : str or list of str
         Template instances to compile immediately. Other instances are compiled
-        when they are requested. They share the module's __constant__ and
-        __device__ variables. If the module is in use, this requires a
+        when they are requested. All instances share the module's __constant__ and
+        __device__ variables. If the module is in use, a new instance requires a
         compilation of the complete source, and raises RuntimeError while arrays
         over its variables exist.
     name : str

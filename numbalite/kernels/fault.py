@@ -34,9 +34,9 @@ def _decode_field(field):
 def decode_record(record: bytes) -> dict:
     """Returns the fields of the fault record as a dict.
 
-    kind: None (no fault), "index", "assert", "trap" or "raise". file (only its end if it is long), line (0:
-    unknown to the compiler). block, thread: (x, y, z). others: the number of other threads that failed. For
-    the kind "index", the dict contains address, shape (of the first four dimensions), ndim, axis, index,
+    ``kind`` is None (no fault), "index", "assert", "trap" or "raise". ``file`` is a file name, or its end if it
+    is long; ``line`` is 0 if the compiler did not know it; ``block`` and ``thread`` are (x, y, z); ``others`` is
+    the number of other threads that failed. For the kind "index", the dict contains address, shape (of the first four dimensions), ndim, axis, index,
     extent. For the other kinds, the dict contains condition (for "raise" the exception's text) and function.
     """
     kind, line, *numbers, name, text, file = struct.unpack_from(FORMAT, record)

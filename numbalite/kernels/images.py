@@ -84,8 +84,8 @@ class Images:
         return image
 
     def compile(self, target, again=False):
-        """Compiles for a target without storing the image in this object. ``again``: True to ignore the
-        cached image."""
+        """Compiles for a target without storing the image in this object. With ``again=True``, the cached image
+        is ignored."""
         try:
             image = compile_source(self.source, target, again)
         except CompileError as problem:

@@ -109,7 +109,7 @@ class DeviceMemory:
 
     @property
     def owner(self) -> Any:
-        """The object that owns the memory; None if numbalite allocated the memory."""
+        """The object that owns the memory, or None if numbalite allocated the memory."""
         return self._array._owner
 
     @property
@@ -181,8 +181,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
 
     def _compared_with_no_number(self, other, is_unequal):
         """Returns the result of == or != with an operand that is not a number. The other operand's method is
-        called first. Otherwise, as in NumPy, no element equals None or a string. Returns None if the elements
-        must be compared."""
+        called first. If that method returns NotImplemented, no element equals None or a string, as in NumPy.
+        Returns None if the elements must be compared."""
         if self.dtype.names is not None or getattr(getattr(other, "dtype", None), "names", None):
             return importlib.import_module("numbalite.ndarray.recordequality").compare_records(
                 self, other, is_unequal
@@ -876,7 +876,7 @@ def Out(array: Any) -> _core.Transfer:
 def InOut(array: Any) -> _core.Transfer:
     """Marks a host array that is copied to the device and back.
 
-    This is the default for host arrays as arguments.
+    Kernel arguments that are host arrays are copied in this way by default.
 
     Parameters
     ----------

@@ -7,9 +7,9 @@ range: its low end assumes an equal share of the cache for each resident block, 
 for each block. The model does not predict hits in sectors that another block has loaded, so a sector that
 each block loads counts as a miss in each block.
 
-DRAM transfers each loaded sector at least once. If the data are larger than the L2 cache, each miss of the L1
-cache may cause another transfer. Whether it does depends on the GPU's scheduler, which determines the time
-between blocks that share data.
+DRAM transfers each loaded sector at least once. If the data are larger than the L2 cache, a miss of the L1
+cache may cause another transfer, depending on the GPU's scheduler, which determines the time between blocks
+that share data.
 """
 
 from __future__ import annotations

@@ -107,8 +107,8 @@ class Counters:
 
     @property
     def sectors_per_request(self) -> float:
-        """The number of sectors of 32 bytes per load and store of global memory; 4 if 32 threads access 4
-        consecutive bytes each."""
+        """The number of sectors of 32 bytes per load and store of global memory, which is 4 if 32 threads access
+        4 consecutive bytes each."""
         sectors = self.global_load_sectors + self.global_store_sectors
         return _ratio(sectors, self.global_load_requests + self.global_store_requests)
 
@@ -139,8 +139,8 @@ class Counters:
 
     @property
     def atomic_serialisation(self) -> float:
-        """The mean number of threads of a warp that update one address at the same time: 1 if all addresses
-        differ, at most 32."""
+        """The mean number of threads of a warp that update one address at the same time, from 1 (all addresses
+        differ) to 32."""
         return _ratio(self.atomic_passes, self.atomic_requests)
 
     @property

@@ -54,8 +54,8 @@ def _highest_weight(kernel):
 
 
 def kernel_html(kernel: KernelProfile, most: float = 0) -> str:
-    """Returns the HTML for one kernel. most: the weight of the darkest line; 0: that of the
-    kernel's most expensive line."""
+    """Returns the HTML for one kernel. ``most`` is the weight of the darkest line, by default the weight of
+    the kernel's most expensive line."""
     count = len(kernel.launches)
     out = [
         f"<p><b>{escape(kernel.name)}</b>: {count} launch{'es' if count > 1 else ''}, for the "

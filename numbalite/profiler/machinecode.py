@@ -40,12 +40,12 @@ class Instruction(NamedTuple):
 
     @property
     def access_kind(self) -> str | None:
-        """ "global_load", "shared_store", ...; None if it does not access memory."""
+        """The kind of memory access: "global_load", "shared_store", ..., or None for an instruction without one."""
         return _KINDS.get(self.name)
 
     @property
     def access_width(self) -> int:
-        """Bytes of each thread."""
+        """The number of bytes that each thread accesses."""
         for part in self.opcode.split(".")[1:]:
             if part in _WIDTHS:
                 return _WIDTHS[part]

@@ -274,7 +274,7 @@ class Record(Type):
 
     @property
     def is_predefined(self) -> bool:
-        """True if numbalite.cuh already defines the struct."""
+        """Whether numbalite.cuh already defines the record's struct."""
         return _field_layouts(self.dtype) in _KNOWN_RECORDS
 
     def _convert(self, value):

@@ -56,8 +56,8 @@ def is_commutative(function, dtype) -> bool:
 
 
 def is_order_independent(function, dtype) -> bool:
-    """Returns whether f(f(a, b), c) == f(f(a, c), b), except for rounding: True for commutative operations
-    and for a - b."""
+    """Returns whether f(f(a, b), c) == f(f(a, c), b), except for rounding, as in commutative operations and
+    in a - b."""
     return is_commutative(function, dtype) or _is_operation(function, "-", dtype)
 
 

@@ -121,8 +121,8 @@ class ReductionMethods:
     def _initial_value(self, initial, loop, has_mask, is_empty):
         """Returns the initial value of a reduction, in the reduction's dtype; None means the first element.
 
-        As in NumPy, the initial value is the identity if there is one. The identity can change the result:
-        `hypot` of the identity and a number is not that number, and 0.0 + -0.0 is 0.0.
+        As in NumPy, the initial value is the identity if there is one. The identity can change the result: for
+        example, hypot(0, -1) is 1, and 0.0 + -0.0 is 0.0.
         """
         if initial is _NO_VALUE:
             initial = self._identity_value()

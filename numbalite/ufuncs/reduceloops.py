@@ -305,8 +305,9 @@ class Loops:
     ):  # fmt: skip
         """Generates a kernel that reads dtype ``stored``, accumulates ``loop`` and writes ``result``.
 
-        ``last``: the type of reduction by which the kernel's last block combines the parts. ``cached``: True
-        if its loads may stay in the caches. ``vec``: the number of neighbouring numbers in one element.
+        ``last`` is the type of reduction by which the kernel's last block combines the parts. ``cached`` states
+        whether the kernel's loads may stay in the caches. ``vec`` is the number of neighbouring numbers in one
+        element.
         Returns (Builder, function).
         """
         return self._generate_kernels(

@@ -83,8 +83,8 @@ def packed_plan(
 ):
     """Returns (the plan as a NumPy record, whether it is the C++ struct for more dimensions).
 
-    merges: 1 merges the reduced dimensions, 2 the kept ones, 3 both. results: 0 means the product of the kept
-    dimensions.
+    ``merges`` selects the dimensions to merge: 1 the reduced ones, 2 the kept ones, 3 all. ``results`` is the
+    number of results; with ``results=0``, the number is the product of the kept dimensions.
     """
     data, wide = _core.kernel_plan(
         kept,

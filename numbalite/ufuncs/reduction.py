@@ -250,8 +250,8 @@ if TYPE_CHECKING:  # without an operation, a call of the class returns a decorat
 
 
 def identity(function):
-    """Returns the identity of a reduction with the function: 0 for a sum, 1 for a product, None if the
-    operation is not recognized."""
+    """Returns the identity of a reduction with the function, which is 0 for a sum and 1 for a product, or None
+    if the operation is not recognized."""
     definition = function.definition
     if definition.is_unit or len(definition.parameters) != 2:
         return None

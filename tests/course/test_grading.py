@@ -310,7 +310,7 @@ USAGE = [
     (["--learner", "hollow"], "the folder contains no notebook and no Python program"),
     (
         ["--exercises", "vad"],
-        "--exercises vad: No module named 'vad'. It is a module, or its file, or one of zero_",
+        "--exercises vad: No module named 'vad'. Pass a module, its file, or one of zero_",
     ),
     (["--exercises", "empty.py"], "empty.py defines no exercise"),
     (["--exercises", "none.py"], "no such file: none.py"),

@@ -565,7 +565,7 @@ def test_device_array_instead_of_a_numpy_array_fails(name):
     reference = find_exercise(name).reference()
     verdict = judge(name, lambda *arguments: cuda.to_device(reference(*arguments)))
     assert verdict.reason == (
-        "It returns a device array; a NumPy array is wanted: copy the result back, with copy_to_host()."
+        "The answer returns a device array: copy the result to a NumPy array with copy_to_host()."
     )
 
 

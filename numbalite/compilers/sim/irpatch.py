@@ -141,10 +141,10 @@ def rewrite_ir(
 ) -> str:
     """Returns the IR of a whole module, rewritten as the module's docstring describes.
 
-    spins: True to rewrite volatile accesses; False for code that runs without simulated threads.
-    vectors:
-    the level from host.vector_math(), 0 for no vector functions. checks: names in config.CHECKS that the
-    image is compiled with. is_python: the kernels have Python bodies, whose integers wrap.
+    ``spins`` is True to rewrite volatile accesses, and False for code that runs without simulated threads.
+    ``vectors`` is the level from host.vector_math(), 0 for no vector functions. ``checks`` are the names in
+    config.CHECKS that the image is compiled with. ``is_python`` states that the kernels have Python bodies,
+    whose integers wrap.
     """
     # Removes noundef of parameters and results, but not the metadata !noundef
     ir = ir.replace(" noundef ", " ")

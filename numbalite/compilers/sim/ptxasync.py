@@ -66,7 +66,7 @@ class AsynchronousInstructions:
         if modifiers[1] == "bulk":
             return self.bulk_instruction(modifiers[2:], operands)
         if modifiers[1] == "mbarrier":
-            # Otherwise the copy is counted for the current phase, and arrives at the barrier
+            # Without .noinc, the copy is counted for the current phase, and arrives at the barrier
             arrives = "noinc" in modifiers
             at = self.barrier_pointer(operands[0])
             return f"{_COPY}bind({at});" + (f" {_MBARRIER}arrive({at});" if arrives else "")

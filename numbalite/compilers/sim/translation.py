@@ -79,9 +79,9 @@ def translate_source(
 ) -> str:
     """Returns the translated source, which follows the prelude.
 
-    checked: True for an image with instrumented memory accesses. kind: "sim", or "host" for code of the CPU
-    targets, which may use features that no GPU has. spared: the result of divisions.py for the unit; spared
-    is None for a compiler that needs no marks.
+    ``checked`` is True for an image with instrumented memory accesses. ``kind`` is "sim", or "host" for code of
+    the CPU targets, which may use features that no GPU has. ``spared`` is the result of divisions.py for the
+    unit, or None for a compiler that needs no marks.
     """
     if not _needs_translation(text, spared):
         return text
