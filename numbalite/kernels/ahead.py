@@ -147,7 +147,7 @@ def _make_source(what, sig, device, name, abi_info, given):
         if hasattr(what, "__fspath__"):
             text, parsed, _ = modules.device_code(text, parsed, [name] if name else ())
         made = modules.Module(text, parsed, [name] if name else (), name or "source")
-        return made._images.source, types.void, made._explain
+        return made._images.source, types.void, made._add_hints
     if sig is None:
         raise TypeError("cuda.compile needs the types: a signature or a tuple of types")
     if isinstance(what, DeviceFunction) or device or device is None:

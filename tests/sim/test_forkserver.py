@@ -37,7 +37,7 @@ def preloaded_server(tmp_path_factory):
 @pytest.fixture
 def run_shell(preloaded_server):
     server = forkserver._start_server(shutil.which("sh"), preloaded_server, {})
-    yield lambda text, stdin=b"", folder="/", **variables: server.run(
+    yield lambda text, stdin=b"", folder="/", **variables: server.run_compiler(
         ["sh", "-c", text], stdin, folder, {"PATH": os.defpath, **variables}
     )
     server.close()
@@ -71,7 +71,7 @@ def test_fork_server_works_with_few_open_files(preloaded_server):
     try:
         resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (20, 20))
         environment = {"PATH": os.defpath}
-        assert server.run(["sh", "-c", "exit 3"], b"", "/", environment).returncode == 3
+        assert server.run_compiler(["sh", "-c", "exit 3"], b"", "/", environment).returncode == 3
     finally:
         server.close()
 
@@ -190,7 +190,7 @@ def test_a_run_ends_with_the_server_and_the_server_with_its_process(preloaded_se
 from numbalite.compilers import forkserver
 server = forkserver._start_server("/bin/sh", {preloaded_server!r}, {{}})
 print(server.process.pid, flush=True)
-server.run(["sh", "-c", "echo $$ > {pid}.half; mv {pid}.half {pid}; exec sleep 600"], b"", "/", {{"PATH": "{os.defpath}"}})
+server.run_compiler(["sh", "-c", "echo $$ > {pid}.half; mv {pid}.half {pid}; exec sleep 600"], b"", "/", {{"PATH": "{os.defpath}"}})
 """
     for kill_server in (True, False):
         with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as user:
@@ -207,8 +207,8 @@ server.run(["sh", "-c", "echo $$ > {pid}.half; mv {pid}.half {pid}; exec sleep 6
 
 def test_a_run_without_an_environment(preloaded_server):
     server = forkserver._start_server(shutil.which("env"), preloaded_server, {})
-    assert server.run(["env"], b"", "/", {"A": "1", "B": "2"}).stdout == b"A=1\nB=2\n"
-    assert server.run(["env"], b"", "/", {}).stdout == b""
+    assert server.run_compiler(["env"], b"", "/", {"A": "1", "B": "2"}).stdout == b"A=1\nB=2\n"
+    assert server.run_compiler(["env"], b"", "/", {}).stdout == b""
     server.close()
 
 
@@ -216,7 +216,7 @@ def test_a_server_that_has_ended(preloaded_server):
     server = forkserver._start_server(shutil.which("sh"), preloaded_server, {})
     server.process.kill()
     server.process.wait()
-    assert server.run(["sh", "-c", "true"], b"", "/", {}) is None
+    assert server.run_compiler(["sh", "-c", "true"], b"", "/", {}) is None
     server.close()
 
 
@@ -227,7 +227,7 @@ def test_a_process_that_was_forked_leaves_it_alone(preloaded_server):
         server.close()
         os._exit(0)
     os.waitpid(pid, 0)
-    assert server.run(["sh", "-c", "exit 3"], b"", "/", {}).returncode == 3
+    assert server.run_compiler(["sh", "-c", "exit 3"], b"", "/", {}).returncode == 3
     server.close()
 
 
@@ -252,7 +252,7 @@ import sys
 from numbalite.compilers import forkserver
 server = forkserver._start_server("/bin/sh", {preloaded_server!r}, {{}})
 print(server.process.pid)
-assert server.run(["sh", "-c", "true"], b"", "/", {{}}).returncode == 0
+assert server.run_compiler(["sh", "-c", "true"], b"", "/", {{}}).returncode == 0
 """
     command = [sys.executable, "-W", "error", "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
