@@ -468,10 +468,10 @@ def module(
         name.
     names : str or list of str
         Template instances to compile immediately. Other instances are compiled
-        when they are requested. All instances share the module's __constant__ and
-        __device__ variables. If the module is in use, a new instance requires a
-        compilation of the complete source, and raises RuntimeError while arrays
-        over its variables exist.
+        when they are requested. All instances share the module's
+        __constant__ and __device__ variables. If the module is in use, a new
+        instance requires a compilation of the complete source, and raises
+        RuntimeError while arrays over its variables exist.
     name : str
         The name of the module in messages.
     **given
