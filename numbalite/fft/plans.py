@@ -105,9 +105,9 @@ def create_plan_on_device(what: tuple[Any, ...], stream: Any) -> tuple[_core.Lib
 
 def _create_plan(what, stream):
     lengths, batch, dtypes, layouts = what
-    cufft, size, rank = CUFFT.on(stream), ctypes.c_size_t(), len(lengths)
-    plan = cufft.make("Create", "Destroy", kind=ctypes.c_int)
-    cufft.plain("SetAutoAllocation", plan, 0)
+    cufft, size, rank = CUFFT.calls_on(stream), ctypes.c_size_t(), len(lengths)
+    plan = cufft.create_object("Create", "Destroy", kind=ctypes.c_int)
+    cufft.call_without_handle("SetAutoAllocation", plan, 0)
     whole = ctypes.c_longlong * rank
     sides, numbers = [], [whole(*lengths)]
     for layout, dtype in zip(layouts, dtypes, strict=True):
@@ -116,15 +116,15 @@ def _create_plan(what, stream):
             ctypes.addressof(numbers[-1]), layout.stride, layout.distance, CUDA_TYPES[dtype],
         ]  # fmt: skip
     computed = CUDA_TYPES[max(dtypes.upper())]
-    cufft.plain(
+    cufft.call_without_handle(
         "XtMakePlanMany", plan, rank, ctypes.addressof(numbers[0]), *sides, batch,
         ctypes.addressof(size), computed,
     )  # fmt: skip
     if not size.value:  # C code (py/planned.c) sets work areas only for plans that need one
-        cufft.plain("SetWorkArea", plan, None)
+        cufft.call_without_handle("SetWorkArea", plan, None)
     number = stream_number(stream)
     if number:  # a new plan uses the default stream
-        cufft.plain("SetStream", plan, number)
+        cufft.call_without_handle("SetStream", plan, number)
     return plan, size.value
 
 
@@ -137,15 +137,15 @@ def run_captured(
 ) -> int:
     """Runs a transform during a capture and returns cuFFT's status. If `stream` is 0, the transform runs on
     the captured stream."""
-    cufft = CUFFT.on(stream)
+    cufft = CUFFT.calls_on(stream)
     captured = 0 if stream else _core.capture_stream()
     if captured:
-        cufft.plain("SetStream", plan, captured)
+        cufft.call_without_handle("SetStream", plan, captured)
     try:
         return CUFFT.functions["XtExec"](stream, plan, source, target, direction)
     finally:
         if captured:
-            cufft.plain("SetStream", plan, 0)
+            cufft.call_without_handle("SetStream", plan, 0)
 
 
 def _raise_cufft_error(name, status):

@@ -45,7 +45,7 @@ _params = threading.local()
 
 
 def _solver_handle(array):
-    return CUSOLVER.on(array.stream)
+    return CUSOLVER.calls_on(array.stream)
 
 
 def _cached_object(array, kind):
@@ -54,7 +54,9 @@ def _cached_object(array, kind):
     key = kind, array.device, _core.device_generation(array.device)
     made = _params.__dict__.get(key)
     if made is None:
-        made = _params.__dict__[key] = _solver_handle(array).make(f"Create{kind}", f"Destroy{kind}")
+        made = _params.__dict__[key] = _solver_handle(array).create_object(
+            f"Create{kind}", f"Destroy{kind}"
+        )
     return made
 
 
@@ -86,7 +88,7 @@ class _StackSolver:
         self.handle = _solver_handle(array)
         self.name = name
         self.params = _cached_object(array, "Params")
-        device, host = self.handle.sizes(f"{name}_bufferSize", self.params, *args)
+        device, host = self.handle.read_sizes(f"{name}_bufferSize", self.params, *args)
         self.end = (workspace(device), device, memory(host), host)
 
     def __call__(self, *args, more=()):
@@ -102,7 +104,7 @@ def factor_lu(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
     infos = empty_like(stack, (count,), np.int32)
     if is_stack_of_small_matrices(stack):
         pivots = empty_like(stack, (count, n), np.int32)
-        cublas = CUBLAS.on(stack.stream)
+        cublas = CUBLAS.calls_on(stack.stream)
         name = f"{LETTERS[stack.dtype.char]}getrfBatched"
         cublas(name, n, _address_array(stack), n, pivots, infos, count)
         return pivots, infos
@@ -132,7 +134,7 @@ def lu_solve(
     if is_stack_of_small_matrices(lus):
         status = ctypes.c_int()
         name = f"{LETTERS[lus.dtype.char]}getrsBatched"
-        cublas = CUBLAS.on(lus.stream)
+        cublas = CUBLAS.calls_on(lus.stream)
         addresses = _address_array(lus), _address_array(right)
         where = ctypes.addressof(status)
         cublas(name, operation, n, columns, addresses[0], n, pivots, addresses[1], n, where, count)
@@ -154,7 +156,7 @@ def inverse(stack: DeviceNDArray) -> tuple[DeviceNDArray, DeviceNDArray]:
     made = empty_like(stack, stack.shape, stack.dtype)
     infos = empty_like(stack, (count,), np.int32)
     name = f"{LETTERS[stack.dtype.char]}matinvBatched"
-    CUBLAS.on(stack.stream)(
+    CUBLAS.calls_on(stack.stream)(
         name, n, _address_array(stack), n, _address_array(made), n, infos, count
     )
     return made, infos
@@ -219,7 +221,7 @@ def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArra
         jacobi = _cached_object(stack, "SyevjInfo")
         _run_jacobi(stack, name, (*begin[:3], stack, n, values), infos, jacobi)
         return values, infos
-    if count > 1 and CUSOLVER.has("XsyevBatched"):
+    if count > 1 and CUSOLVER.has_function("XsyevBatched"):
         handle, params = _solver_handle(stack), _cached_object(stack, "Params")
         pair = (ctypes.c_size_t * 2)()
         first = ctypes.addressof(pair)
@@ -238,7 +240,7 @@ def eigh(stack: DeviceNDArray, upper: bool, vectors: bool) -> tuple[DeviceNDArra
 def has_general_eigensolver() -> bool:
     """Returns whether cuSOLVER has Xgeev (CUDA 12.8 or later). A missing library raises its error when a
     function is called."""
-    return CUSOLVER.has("Xgeev") or not CUSOLVER.has("Xgetrf")
+    return CUSOLVER.has_function("Xgeev") or not CUSOLVER.has_function("Xgetrf")
 
 
 def eig(stack: DeviceNDArray, vectors: bool) -> tuple[DeviceNDArray, Any, DeviceNDArray]:
@@ -309,7 +311,7 @@ def svd(stack: DeviceNDArray, full: bool, vectors: bool) -> tuple[Any, Any, Any,
     count, n, m = stack.shape
     if is_stack_of_small_matrices(stack, TINY):
         return _tiny_svd(stack, full, vectors)
-    if vectors and n >= POLAR and CUSOLVER.has("Xgesvdp"):
+    if vectors and n >= POLAR and CUSOLVER.has_function("Xgesvdp"):
         return _polar_svd(stack, full)
     return _qr_svd(stack, full, vectors)
 

@@ -51,19 +51,23 @@ def _matrix_descriptor(handle, rows):
     kind = _INDEX[rows.indices.dtype.char]
     args = (*rows.shape, rows.nnz, rows.indptr, rows.indices, rows.data, kind, kind, 0)
     kept = rows.indptr, rows.indices, rows.data
-    return handle.make("CreateCsr", "DestroySpMat", *args, CUDA_TYPES[rows.dtype.char], kept=kept)
+    return handle.create_object(
+        "CreateCsr", "DestroySpMat", *args, CUDA_TYPES[rows.dtype.char], kept=kept
+    )
 
 
 def _vector_descriptor_of(handle, array):
     """Creates the cuSPARSE descriptor of a vector."""
     kind = CUDA_TYPES[array.dtype.char]
-    return handle.make("CreateDnVec", "DestroyDnVec", array.size, array, kind, kept=(array,))
+    return handle.create_object(
+        "CreateDnVec", "DestroyDnVec", array.size, array, kind, kept=(array,)
+    )
 
 
 def _vector_descriptor(handle, array):
     """Creates the descriptor of a vector like `array`, whose address is set later."""
     kind = CUDA_TYPES[array.dtype.char]
-    return handle.make("CreateDnVec", "DestroyDnVec", array.size, array, kind)
+    return handle.create_object("CreateDnVec", "DestroyDnVec", array.size, array, kind)
 
 
 def _dense_descriptor(handle, array):
@@ -72,14 +76,14 @@ def _dense_descriptor(handle, array):
     by_rows = array.is_c_contiguous()
     step, order = (columns, _BY_ROWS) if by_rows else (rows, _BY_COLUMNS)
     args = rows, columns, max(step, 1), array, CUDA_TYPES[array.dtype.char], order
-    return handle.make("CreateDnMat", "DestroyDnMat", *args, kept=(array,))
+    return handle.create_object("CreateDnMat", "DestroyDnMat", *args, kept=(array,))
 
 
 def _library_handle(a, other=None):
     stream = a.data.stream
     if not stream and other is not None:
         stream = other.stream
-    return CUSPARSE.on(stream)
+    return CUSPARSE.calls_on(stream)
 
 
 # --------------------------------------------------------------------------------- with dense arrays
@@ -244,7 +248,7 @@ class VectorPlan:
         self.buffer = workspace(handle.size("SpMV_bufferSize", *self.args))
         for name, takes_handle in (("SpMV", True), ("DnVecSetValues", False)):
             CUSPARSE.find(name, takes_handle)
-        if CUSPARSE.has("SpMV_preprocess"):
+        if CUSPARSE.has_function("SpMV_preprocess"):
             handle("SpMV_preprocess", *self.args, self.buffer)
 
     def run(self, stream: Any, x: Any, y: Any) -> None:
@@ -356,11 +360,11 @@ def _multiply_csr(left, right, shape, kind):
     a, b = _matrix_descriptor(handle, left), _matrix_descriptor(handle, right)
     indptr = arguments.empty((shape[0] + 1,), kind, left.data)
     index = _INDEX[kind.char]
-    c = handle.make(
+    c = handle.create_object(
         "CreateCsr", "DestroySpMat", *shape, 0, indptr, None, None, index, index, 0, CUDA_TYPES[char],
         kept=(indptr,),
     )  # fmt: skip
-    steps = handle.make("SpGEMM_createDescr", "SpGEMM_destroyDescr")
+    steps = handle.create_object("SpGEMM_createDescr", "SpGEMM_destroyDescr")
     args = (
         0, 0, _ONES[char][1], a, b, _ZEROS[char][1], c, CUDA_TYPES[char], 0, steps,
     )  # fmt: skip
@@ -372,10 +376,10 @@ def _multiply_csr(left, right, shape, kind):
         handle(name, *args, ctypes.addressof(size), buffers[-1])
     sizes = (ctypes.c_int64 * 3)()
     first = ctypes.addressof(sizes)
-    handle.plain("SpMatGetSize", c, first, first + 8, first + 16)
+    handle.call_without_handle("SpMatGetSize", c, first, first + 8, first + 16)
     indices = arguments.empty((sizes[2],), kind, left.data)
     data = arguments.empty((sizes[2],), left.dtype, left.data)
-    handle.plain("CsrSetPointers", c, indptr, indices, data)
+    handle.call_without_handle("CsrSetPointers", c, indptr, indices, data)
     handle("SpGEMM_copy", *args)
     return data, indices, indptr
 
@@ -537,7 +541,7 @@ def canonical_parts(parts: tuple, lines: int, length: int) -> tuple:
 
 def _set_attribute(handle, matrix, attribute, value):
     word = ctypes.c_int(value)
-    handle.plain("SpMatSetAttribute", matrix, attribute, ctypes.addressof(word), 4)
+    handle.call_without_handle("SpMatSetAttribute", matrix, attribute, ctypes.addressof(word), 4)
 
 
 def solve_triangular(a: Any, b: Any, lower: bool, unit: bool) -> Any:
@@ -578,7 +582,7 @@ def _solve_triangular(a, right, made, lower, unit):
         ("SpSV", _vector_descriptor_of) if right.ndim == 1 else ("SpSM", _dense_descriptor)
     )
     b, x = describe(handle, right), describe(handle, made)
-    steps = handle.make(f"{name}_createDescr", f"{name}_destroyDescr")
+    steps = handle.create_object(f"{name}_createDescr", f"{name}_destroyDescr")
     operations = (int(is_turned),) if right.ndim == 1 else (int(is_turned), 0)
     args = (
         *operations, _ONES[char][1], matrix, b, x, CUDA_TYPES[char], 0, steps,

@@ -173,7 +173,7 @@ def test_eig_without_the_cusolver_function_raises(monkeypatch):
     d = cuda.to_device(np.eye(2))
     with pytest.raises(L.LinAlgError, match="infs or NaNs"):
         L.eig(d * np.nan)
-    monkeypatch.setattr(type(CUSOLVER), "has", lambda library, name: name != "Xgeev")
+    monkeypatch.setattr(type(CUSOLVER), "has_function", lambda library, name: name != "Xgeev")
     with pytest.raises(TypeError, match=r"12\.8: d\.copy_to_host\(\) .*torch.from_dlpack"):
         L.eigvals(d)
 

@@ -1,7 +1,7 @@
-"""Calls the functions of a CUDA library: `CUSOLVER.on(stream)("Xgetrf", ...)`.
+"""Calls the functions of a CUDA library: `CUSOLVER.calls_on(stream)("Xgetrf", ...)`.
 
 The arguments are those of the C function after the handle: ints, device arrays, None for a null
-pointer, values (`Calls.make`, `memory`), and addresses of ctypes objects for results on the host.
+pointer, values (`Calls.create_object`, `memory`), and addresses of ctypes objects for results on the host.
 The library handles are kept in C (core/handle), one for each device and stream.
 """
 
@@ -37,7 +37,7 @@ class Library:
         self.simulated = simulated
         self.functions: dict[str, Callable] = {}
 
-    def on(self, stream: Any) -> Calls:
+    def calls_on(self, stream: Any) -> Calls:
         """Returns an object with the library's functions, which work on a stream of the current device."""
         return Calls(self, stream)
 
@@ -64,7 +64,7 @@ class Library:
         allowed = name in getattr(module, "ALLOWED_IN_CAPTURES", ())
         return _simulated(f"{self.prefix}{name}", function, handle, allowed)
 
-    def has(self, name: str) -> bool:
+    def has_function(self, name: str) -> bool:
         """Returns whether the library has this function with a handle; older libraries lack some
         functions."""
         try:
@@ -133,14 +133,14 @@ class Calls:
         if status:
             raise self.owner.failure(name, status)
 
-    def plain(self, name: str, *args: Any) -> None:
+    def call_without_handle(self, name: str, *args: Any) -> None:
         """Calls a function without a handle."""
         function = self.owner.functions.get(name) or self.owner.find(name, False)
         status = function(self.stream, *args)
         if status:
             raise self.owner.failure(name, status)
 
-    def make(
+    def create_object(
         self, name: str, destroy: str, *args: Any, kept: Any = None, kind: Any = ctypes.c_void_p
     ) -> Any:
         """Calls a function without a handle that creates an object, and returns a LibraryValue with
@@ -150,10 +150,10 @@ class Calls:
         destroyer = self.owner.find(destroy, False)
         destroyer = getattr(destroyer, "outside_captures", destroyer)
         number = kind()
-        self.plain(name, ctypes.addressof(number), *args)
+        self.call_without_handle(name, ctypes.addressof(number), *args)
         return _core.LibraryValue(number.value or 0, destroyer, kept)
 
-    def sizes(self, name: str, *args: Any) -> tuple[int, int]:
+    def read_sizes(self, name: str, *args: Any) -> tuple[int, int]:
         """Returns the sizes of device memory and of host memory, which a library function writes."""
         pair = (ctypes.c_size_t * 2)()
         first = ctypes.addressof(pair)
