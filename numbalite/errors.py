@@ -47,7 +47,7 @@ class CudaAPIError(CudaDriverError):
 
     @property
     def remedy(self) -> str:
-        """The remedy; "" if there is none."""
+        """The remedy, or "" if there is none."""
         return self.message.partition("): ")[2].partition(". ")[2]
 
     def __str__(self) -> str:

@@ -125,8 +125,8 @@ def _radix_sort(order, source, target, indices, rows, n, stream):
     work = device_array(size, count, stream=stream)
     work._fill(_ZEROS[count], stream)
     _count_digits(order, source, rows, n, count, work, stream)
-    # Alternates the buffers so that the last pass writes the target; without a target, the last pass
-    # writes no keys.
+    # Alternates the buffers so that the last pass writes the target.
+    # Without a target, the last pass writes no keys.
     keys, carried = (
         _alternating_buffers(passes, rows * n, source.dtype, stream, target),
         (None, None),

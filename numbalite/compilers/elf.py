@@ -57,7 +57,7 @@ def global_variables(data: bytes) -> list[tuple]:
 
 
 def code_bytes(data: bytes) -> int:
-    """Returns the size of the machine code; 0 for data that is not an ELF file."""
+    """Returns the size of the machine code, or 0 for data that is not an ELF file."""
     sections = _section_headers(data) if data[:4] == b"\x7fELF" else []
     return sum(size for _, _, flags, _, _, size, *_ in sections if flags & _EXECUTABLE)
 

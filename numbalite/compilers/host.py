@@ -260,8 +260,8 @@ def _instrumentation_flags(family, checks):
     if not {"memory", "unwritten", "race", "profile"} & set(checks):
         return flags
     places = [] if "profile" in checks else ["-fsanitize=bounds", "-fsanitize=alignment"]
-    # No vectorization, so that each access is reported as in the source: a vectorized access of 16 bytes has another
-    # alignment and element index, and the instrumentation omits accesses of more than 16 bytes.
+    # No vectorization: a vectorized access of 16 bytes has another alignment and element index than the source.
+    # The instrumentation also omits accesses of more than 16 bytes.
     if family == "gcc":
         told = ["distinguish-volatile=1", "instrument-func-entry-exit=0"]
         return [

@@ -354,7 +354,7 @@ def _check_shared_size(data, source, unit):
     """Raises CompileError if a kernel and its callees have more than 48 KiB of static __shared__ variables,
     the limit of a GPU.
 
-    unit: the kernels' LLVM IR; None for g++, for which each function is checked separately.
+    unit: the kernels' LLVM IR, or None for g++, for which each function is checked separately.
     """
     sizes = {
         symbol: size

@@ -22,8 +22,7 @@ from numbalite.compilers import elf, host
 _ALWAYS_THERE = frozenset(
     ("__tls_get_addr", "_GLOBAL_OFFSET_TABLE_", "memcpy", "memmove", "memset", "memcmp")
 )
-# The only versioned name (cuda_src/sim/threadlocal.h), and its library: a file whose path is defined by the ABI of
-# x86-64 defines.
+# The only versioned name (cuda_src/sim/threadlocal.h), and its library, whose path the ABI of x86-64 defines.
 _VERSIONED = "__tls_get_addr@GLIBC_2.3"
 _DYNAMIC_LINKER = "/lib64/ld-linux-x86-64.so.2"
 _LIBRARIES = ("-z", "defs", "--as-needed", "-lm", "-lc")

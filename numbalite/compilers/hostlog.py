@@ -31,8 +31,7 @@ _UNDEFINED = re.compile(
     re.MULTILINE,
 )
 _OURS = re.compile(r"numbalite: (.*?)(?:\"|'| \[-W|$)")
-# NUMBALITE_SIM_ASM_USED (prelude.h) is reported by the compiler's last step, which may not have the
-# position.
+# The compiler's last step, which may have no position, reports NUMBALITE_SIM_ASM_USED (prelude.h).
 _USED = re.compile(r"^.*?error: call to .* declared with (?:'error' attribute|attribute error): "
                    r"(?P<text>numbalite: .*), at (?P<file>.*):(?P<line>\d+)$", re.MULTILINE)  # fmt: skip
 _QUOTED = re.compile(r"'([^']+)'")

@@ -187,8 +187,7 @@ def _compile_header(compiler, family, flags, folder, run, header):
         output = os.path.join(working, name)
         command = [*compiler.command, *flags, "-I", headers.cuda_src()]
         command += ["-x", "c++-header", header, "-o", output]
-        # Templates that functions of the header use are instantiated with the header, not with each
-        # source.
+        # Templates that the header's functions use are instantiated once, with the header.
         instantiated = [*command[:-2], "-fpch-instantiate-templates", *command[-2:]]
         return (family == "clang" and run(instantiated).returncode == 0) or (
             run(command).returncode == 0

@@ -126,8 +126,8 @@ def name_expressions(source) -> tuple:
     return symbols, texts
 
 
-# nvcc accepts lambdas that are marked for the device. NVRTC rejects such lambdas, and all of its code is device
-# code.
+# nvcc accepts lambdas that are marked for the device.
+# NVRTC, which compiles only device code, rejects such lambdas.
 _MARKED_LAMBDA = re.compile(r"(?<=[^\]]\] )(?:__device__|__host__ __device__)(?= ?[({])")
 
 

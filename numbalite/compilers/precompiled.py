@@ -118,8 +118,7 @@ def _has_option(options, prefixes):
 
 # --- the preamble -------------------------------------------------------------------------------------
 
-# Matches text before an #include that does not change its meaning: whitespace, comments, numbalite's own
-# lines.
+# Matches text before an #include that does not change its meaning: whitespace, comments, numbalite's lines.
 _COMMENT = r"//(?:[^\n\\]|\\.)*|/\*.*?\*/"
 _PASSED = re.compile(
     rf"(?:\s|{_COMMENT}|using namespace numbalite;|using numbalite::\w+;"

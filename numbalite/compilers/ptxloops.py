@@ -74,7 +74,7 @@ class CountedLoop(NamedTuple):
 
 
 class Loop:
-    """The branches back to a block, and the indices of the loop's blocks; None if the loop is irreducible.
+    """The branches back to a block, and the indices of the loop's blocks, or None if the loop is irreducible.
 
     ``begin`` is the offset after the last label of an innermost loop with exactly one latch, a `bra`;
     otherwise None.

@@ -159,8 +159,8 @@ def _stop_site(function, location, files, parents, is_users):
 # --- writing
 
 _LOAD = f"ld.volatile.global.u32 %nl_word, [{RECORD}];\nsetp.ne.u32 %nl_hit, %nl_word, 0;\n"
-# A load in a kernel may hit in the L1 cache, which each launch invalidates; a volatile load by each warp would wait for
-# one slice of the L2 cache.
+# A load in a kernel may hit in the L1 cache, which each launch invalidates.
+# Volatile loads by all warps would wait for one slice of the L2 cache.
 _BEGIN = f"ld.global.u32 %nl_word, [{RECORD}];\nsetp.ne.u32 %nl_hit, %nl_word, 0;\n@%nl_hit exit;\n"
 _EXIT = (
     "$nl_exit:\n"

@@ -44,7 +44,7 @@ class Assessment:
     """Do arrays stay on the host when the solution is called? Else they are device arrays."""
     sizes: tuple[int, ...] = SMALL
     checked: tuple[int, ...] = (33, 257)
-    """Sizes that are run under cuda.checks on the simulator; () for none."""
+    """Sizes that are run under cuda.checks on the simulator, or () for none."""
     terms = 1
     """The number of terms of a sum in the result at the largest of ``sizes``; widens the tolerance."""
     launches: tuple[int, int | None] = (1, None)

@@ -202,7 +202,9 @@ class _AnswerJudge:
             )
         if wants == "ufunc":
             if type(solution) is np.ufunc:
-                raise Failed('It is compiled for the CPU: add target="cuda" to its decorator.')
+                raise Failed(
+                    'The ufunc is compiled for the CPU: add target="cuda" to its decorator.'
+                )
             if solution_kind(solution) != "ufunc":
                 raise Failed(
                     f"This exercise requires a ufunc, a function with the decorator @vectorize or @guvectorize; {got}."

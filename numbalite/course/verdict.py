@@ -24,7 +24,7 @@ class Verdict(verdict.Verdict):
 
     @property
     def ratio(self):
-        """The learner's time as a multiple of the reference's time; None if they were not measured."""
+        """The learner's time as a multiple of the reference's time, or None if they were not measured."""
         if self.seconds is None or not self.reference_seconds:
             return None
         return self.seconds / self.reference_seconds

@@ -540,8 +540,8 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
 
     def __reduce__(self) -> tuple:
         frozen = self._function.definition.frozen()
-        # The function's own name is removed from its scope, because pickling would recurse
-        # endlessly; C++ finds the function without it.
+        # Removes the function's own name from its scope, because pickling would recurse endlessly.
+        # C++ finds the function without this name.
         own = [n for n, value in frozen.scope.locals.items() if value is self]
         for name in own:
             del frozen.scope.locals[name]

@@ -125,8 +125,7 @@ if (
     from numbalite.ufuncs.decorators import cuda_vectorize as vectorize
     from numbalite.ufuncs.reduction import Reduce, reduce
 
-# Names that are imported when they are first used: name -> module, or module:name for an object
-# with another name.
+# Names that are imported at their first use: name -> module, or module:name for an object of another name.
 _LATER = {
     "CudaSupportError": "numbalite.errors",
     "KernelRuntimeError": "numbalite.errors",
@@ -389,8 +388,7 @@ def __getattr__(name: str) -> Any:
         from numbalite import types
 
         found = types.NAMES.get(name)  # type: ignore[assignment]
-        # __getattr__ is also called for names of submodules, by `from numbalite.ndarray import serialize`, during
-        # the import.
+        # `from numbalite.ndarray import serialize` calls __getattr__ for the name of the submodule.
         if found is None and (hasattr(_np, name) or name in _CUPYS):
             found = importlib.import_module("numbalite.cuda.numpynames").device_function_of_name(
                 name

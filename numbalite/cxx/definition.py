@@ -60,7 +60,7 @@ class Definition:
 
     @property
     def cxx(self) -> Text | None:
-        """The C++ text, which is searched for probable mistakes; None for a Python body."""
+        """The C++ text, which is searched for probable mistakes, or None for a Python body."""
         return None if self.is_python else self.text
 
     @property

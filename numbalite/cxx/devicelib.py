@@ -112,8 +112,8 @@ PARTS = {
 }
 ORDER = tuple(dict.fromkeys(PARTS.values()))
 
-# The names that the head, numbalite.cuh, declares. The head and the parts declare all names of the
-# library.
+# The names that the head, numbalite.cuh, declares.
+# The head and the parts declare all names of the library.
 HEAD_NAMES = frozenset(
     (
         *("bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),

@@ -75,7 +75,7 @@ class Function(NamedTuple):
     """With its namespaces; an explicit instantiation has its arguments, "saxpy<float>", and overloads have the
     types of their parameters, "scale(float*, int)"."""
     parameters: tuple
-    """Parameter names; "" for an unnamed one."""
+    """Parameter names, or "" for an unnamed one."""
     template: bool
     conditional: bool
     """Is it inside #if, and may not exist?"""

@@ -268,7 +268,7 @@ class MistakeSearch:
         return None
 
     def dimensions(self, at):
-        """Returns the number of dimensions of a parameter of type array<type, number, ...>; None if the
+        """Returns the number of dimensions of a parameter of type array<type, number, ...>, or None if the
         number is unknown."""
         code, body = self.code, self.body_of(at)
         first, last = body.parameters

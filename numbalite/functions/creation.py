@@ -299,7 +299,7 @@ def _holds_arrays(value):
 
 
 def _stack_nested(values):
-    """Stacks a nested list of device arrays on the device; NumPy would copy each array to the host."""
+    """Stacks a nested list of device arrays on the device, where NumPy would copy each array to the host."""
     return np.stack([_stack_nested(one) if _holds_arrays(one) else one for one in values])
 
 

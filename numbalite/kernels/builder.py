@@ -424,8 +424,8 @@ class SourceBuilder:
         if own == name:
             self.write(f"using {namespace}::{own};\n")
             return
-        # The return type is a decltype, and a #line directive refers to a separate file, so that compilers
-        # report a wrong call at the user's line.
+        # The return type is a decltype, and a #line directive refers to a separate file.
+        # Compilers therefore report a wrong call at the user's line.
         call = f"{namespace}::{own}(static_cast<nl_T &&>(nl_t)...)"
         is_object = reserved.is_reserved(name)
         called, const = ("operator()", " const") if is_object else (name, "")

@@ -145,7 +145,7 @@ class ByTypes(Compiled, Generic[Parameters]):
 
     @property
     def _only_types(self) -> tuple | None:
-        """The only accepted list of argument types; None if there are several."""
+        """The only accepted list of argument types, or None if there are several."""
         return self._given[0].args if len(self._given) == 1 else None
 
     def _overload_for(self, codes: bytes, args: Sequence) -> Any:

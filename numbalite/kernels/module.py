@@ -61,8 +61,8 @@ class Module:
             variables += scanner.scan_source(piece.value)[1]
         self._kernels = {k.name: k for k in kernels}
         self._variables = {v.name: v for v in variables}
-        # ::x would be ambiguous between a placeholder and a variable in an unnamed namespace, so a unit with such a variable
-        # is looked up late.
+        # ::x would be ambiguous between a placeholder and a variable in an unnamed namespace.
+        # Names of a unit with such a variable are therefore looked up late.
         known = [v for v in variables if not v.template and not (v.conditional and v.unnamed)]
         self._keys = {v.name: f"::{v.name}" if v.conditional else v.name for v in known}
         self._names: list[str] = []

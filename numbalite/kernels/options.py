@@ -318,8 +318,7 @@ def _parse_extensions(name, value):
     return extensions
 
 
-# Classes of linkable code in numba, recognized by name, because other packages define equivalent
-# classes.
+# Classes of linkable code in numba, recognized by name, because other packages define such classes.
 _CLASSES = {"PTXSource": "ptx", "Cubin": "cubin", "Fatbin": "fatbin", "Archive": "archive",
             "Object": "object", "LTOIR": "ltoir"}  # fmt: skip
 

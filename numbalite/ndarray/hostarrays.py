@@ -151,7 +151,7 @@ class _ReachableArray(np.ndarray):
 
     @property
     def stream(self):
-        """The stream that consumers of the array must wait for; 0 for none."""
+        """The stream that consumers of the array must wait for, or 0 for none."""
         return self._stream
 
     @property

@@ -31,7 +31,7 @@ class Operation:
     starts_at_zero = False
     """Does it add to its results, which are 0 before?"""
     not_differentiable = ""
-    """The reason why it has no derivative, and what the user can do; "" if it has one."""
+    """The reason why the operation has no derivative, and what the user can do, or "" for a derivative."""
 
     @property
     def source(self) -> Any:

@@ -202,7 +202,7 @@ class Line(Counters):
 
     @property
     def text(self) -> str:
-        """The present text of the line, from the file or the notebook's cell; "" if the line cannot be
+        """The present text of the line, from the file or the notebook's cell, or "" if the line cannot be
         read."""
         return source.source_line(self.file, self.number)
 
@@ -318,7 +318,7 @@ class Launch(_CountersWithLines):
     def _compile(self, compiled, shared, as_written):
         is_there = not isinstance(compiled, str)
         self.unavailable: str = "" if is_there else compiled
-        """Why there are no registers and no occupancy; "" if there are."""
+        """The reason why registers and occupancy are unknown, or "" if they are known."""
         self.resources = compiled.resources if is_there else None
         self.shared_bytes: int = shared + (self.resources.shared_bytes if self.resources else 0)
         """Shared memory of a block, static and dynamic; without the static one where it is unavailable."""
@@ -327,7 +327,7 @@ class Launch(_CountersWithLines):
             self.occupancy_detail = self.resources.occupancy(self.gpu, self.threads, shared)
         code = compiled.code if is_there else compiled
         self.written_because: str = code if isinstance(code, str) else ""
-        """Why the counters are as written; "" if they are those of the machine code."""
+        """The reason why the counters are as written, or "" for counters of the machine code."""
         if as_written:
             self.written_because = "this was requested"
         self.code = None if self.written_because else code
@@ -405,12 +405,12 @@ class Launch(_CountersWithLines):
 
     @property
     def spills(self) -> int | None:
-        """The number of instructions that spill a register to local memory; None without the machine code."""
+        """The number of instructions that spill a register to local memory, or None without the machine code."""
         return self.code.spills if self.code else None
 
     @property
     def active_threads(self) -> float | None:
-        """The mean number of active threads of all executed instructions; None without the machine code."""
+        """The mean number of active threads of all executed instructions, or None without the machine code."""
         if self.code is None:
             return None
         return execution.active_threads(
@@ -420,14 +420,14 @@ class Launch(_CountersWithLines):
     def instructions(self, kind: str) -> float | None:
         """Returns the number of instructions of one kind that warps execute, including instructions whose
         threads are all disabled by a predicate: "shared_load", "shared_store", "local_load", "local_store",
-        ...; None without the machine code."""
+        ..., or None without the machine code."""
         if self.code is None:
             return None
         return execution.instructions(self.code, self.block_counts, kind)
 
     @property
     def local_load_requests(self) -> float | None:
-        """The number of warps' loads from local memory, by the machine code; None without the machine
+        """The number of warps' loads from local memory, by the machine code, or None without the machine
         code."""
         return self.instructions("local_load")
 

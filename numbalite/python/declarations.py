@@ -22,7 +22,7 @@ class DeclarationPlace(NamedTuple):
     statement: int
     """The number of the statement in the block; -1 in the head of the function or loop."""
     node: ast.AST | None
-    """The target that declares it; None if a separate declaration precedes the statement."""
+    """The target that declares the variable, or None if a separate declaration precedes the statement."""
 
 
 class BlockTree:

@@ -112,8 +112,7 @@ class DataFlow:
             web.carried.update(head.loop for head in heads if head.inside & seen)
         return list(webs.values())
 
-    # --- the walk over the syntax tree: a method returns the reaching definitions after a node, or None if
-    # the code after the node is unreachable
+    # Each method below returns the reaching definitions after a node, or None for unreachable code.
 
     def _new_definition(self, name, node):
         return self._definitions.setdefault(node, Definition(name, node))

@@ -30,7 +30,7 @@ from numbalite.python.values import (
 
 class LoopState(NamedTuple):
     flag: str
-    """The variable that stores whether ``break`` left the loop; "" if it is not needed."""
+    """The variable that stores whether ``break`` left the loop, or "" for a loop without such a variable."""
 
 
 def translate_while(of: Any, node: Any) -> None:

@@ -433,8 +433,8 @@ def _variant_maker(kernel, space):
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code else ()
     if set(names) != set(space[0]):
         raise TypeError(
-            f"cuda.autotune is for kernels: put @cuda.jit under it. A function that returns a kernel has the "
-            f"parameters {', '.join(space[0])}"
+            f"cuda.autotune is for kernels: put @cuda.jit under it. "
+            f"A function that returns a kernel has the parameters {', '.join(space[0])}"
         )
 
     def make_variant(constants):

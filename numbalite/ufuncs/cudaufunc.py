@@ -208,7 +208,7 @@ class CudaUfunc(DeviceUfunc, ReductionMethods, _core.Ufunc):
         primals : tuple of array
             The inputs; they are broadcast.
         tangents : tuple of array
-            The direction, one for each input; None for integers.
+            The direction, one for each input, or None for integers.
 
         Returns
         -------

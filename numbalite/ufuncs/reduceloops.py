@@ -157,8 +157,7 @@ _TAKEN_BY_KEY = {
 
 _MAX_LANES = 32
 _ROWS = "packed", "strided", "stepped"
-# Kernel types whose variants are compiled together, because calls with different shapes need several
-# variants.
+# Kernel types whose variants are compiled together, because different shapes need different variants.
 _ALTERNATING = "columns", "narrow", "scan_warps"
 _TEAM = plans.THREADS // plans.WARP
 _TILE_BYTES, _TILE_RUNS, _WARP_LENGTH = 128, 16, 512  # as in core/scanplan.c

@@ -37,8 +37,8 @@ def run_gdb(arguments) -> int:
         options.append(arguments.pop(0))
         if options[-1] in ("-ex", "-x", "-iex", "-ix", "-cd") and arguments:
             options.append(arguments.pop(0))
-    # One worker thread, so that blocks run one after another. No checks, because gdb would step into their
-    # calls.
+    # One worker thread, so that blocks run one after another.
+    # No checks, because gdb would step into the calls of checks.
     defaults = {
         "NUMBALITE_DRIVER": "sim",
         "NUMBALITE_CUDA_DEBUGINFO": "1",
@@ -72,7 +72,7 @@ def texts_by_label(source: str) -> dict:
 
 
 def write_texts(source: str) -> str | None:
-    """Writes the texts that are not in a file to a folder, and returns the folder; None if there are no such
+    """Writes the texts that are not in a file to a folder, and returns the folder, or None if there are no such
     texts."""
     texts = {
         label: lines for label, lines in texts_by_label(source).items() if _is_text_label(label)

@@ -286,8 +286,8 @@ def add_vector_versions(ir: str, level: int) -> str:
     ir = _CALL.sub(add_attribute, ir)
     if not declared:
         return ir
-    # If LLVM prefers 32-byte vectors, a function may not use 64-byte registers: a call with a 64-byte vector would
-    # pass two 32-byte halves, but libmvec's function expects one register.
+    # If LLVM prefers 32-byte vectors, it passes a 64-byte vector to a function in two registers of 32 bytes.
+    # The functions of libmvec expect a 64-byte vector in one register.
     ir = _MIN_WIDTH.sub(f'"min-legal-vector-width"="{8 * widths[-1][1]}"', ir)
     # llvm.compiler.used keeps the declarations until the loop vectorizer runs.
     if re.search(r"\bptr\b", ir):
