@@ -130,7 +130,7 @@ def _assign_to_mask(array, mask, value, stream):
     """array[mask] = value"""
     value = convert_like(value, array)
     if value.size == 1 and value.ndim <= 1:
-        above.masks().assign(array, mask, value._view_with_layout((1,), (value.itemsize,)), stream)
+        above.masks().assign_to_mask(array, mask, value._view_with_layout((1,), (value.itemsize,)), stream)
         return
     count = int(np.count_nonzero(mask))
     if value.ndim > 1:
@@ -143,7 +143,7 @@ def _assign_to_mask(array, mask, value, stream):
             f"NumPy boolean array indexing assignment cannot assign {value.size} input values to the "
             f"{count} output values where the mask is true"
         )
-    above.masks().assign(array, mask, value, stream)
+    above.masks().assign_to_mask(array, mask, value, stream)
 
 
 def convert_like(value: Any, array: Any) -> Any:
