@@ -55,7 +55,7 @@ class Options(NamedTuple):
     debug: bool = False
     lineinfo: bool = False
     wraps: bool = False
-    """Do signed integers wrap, as in Python bodies?"""
+    """Whether signed integers wrap, as in Python bodies."""
 
 
 def read_options(source) -> Options:

@@ -64,7 +64,7 @@ class Image(NamedTuple):
     stop: bytes | None = None
     """The positions at which kernels test the stop flag (stoppable.py): for each "function\tposition\0"."""
     catches: bool = False
-    """Do failed asserts write a record (asserts.py)?"""
+    """Whether failed asserts write a record (asserts.py)."""
 
     def replace(self, **changes):
         """Returns a copy with some fields changed."""

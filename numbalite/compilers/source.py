@@ -42,7 +42,7 @@ class Source(NamedTuple):
     variables: tuple = ()
     """Names of the __constant__ and __device__ variables to export."""
     describe: bool = True
-    """Does the image contain the types of kernels and variables?"""
+    """Whether the image contains the types of kernels and variables."""
     options: tuple = ()
     """Compiler options as given by the user: "-DX=1", "-I/include"."""
     std: str = "c++17"
@@ -55,7 +55,7 @@ class Source(NamedTuple):
     """Optimization level: False or 0 to 3; True is the compiler's default."""
     max_registers: int | None = None
     boundscheck: bool = False
-    """Are indices and asserts checked, as with debug, but in optimized code?"""
+    """Whether indices and asserts are checked, as with debug, but in optimized code."""
 
     is_python: bool = False
     """Are the bodies of the kernels Python? Then checks give their advice in Python's terms."""

@@ -292,7 +292,7 @@ class TranslatedSource(NamedTuple):
     returned: list
     """PythonDefinition.returned of each list."""
     is_parallel: bool
-    """Does it contain a parallel loop?"""
+    """Whether the function contains a parallel loop."""
 
 
 class Overload:

@@ -21,7 +21,7 @@ class Definition:
     """A text of C++ by the user, before its types are known."""
 
     is_python = False
-    """Is it a Python body (python/definition.py), which has C++ text only for given types?"""
+    """Whether the body is Python (python/definition.py), which has C++ text only for given types."""
     defaults: dict = {}  # noqa: RUF012
     """Default values of parameters."""
     rest: str = ""

@@ -84,7 +84,7 @@ class Declaration(NamedTuple):
     is_member: bool
     """A member of a class, defined outside of it."""
     is_host: bool
-    """Does it contain a launch, or a name that only host code has?"""
+    """Whether the declaration contains a launch, or a name that only host code has."""
 
     def has_device_marks(self, marks) -> bool:
         """Returns whether the declaration is marked for the device. The markers of a function precede its

@@ -78,7 +78,7 @@ class Function(NamedTuple):
     """Parameter names, or "" for an unnamed one."""
     template: bool
     conditional: bool
-    """Is it inside #if, and may not exist?"""
+    """Whether the declaration is inside #if, and may not exist."""
     line: int
     returns_void: bool
     threads: str = ""
@@ -99,7 +99,7 @@ class Variable(NamedTuple):
     line: int
     template: bool = False
     unnamed: bool = False
-    """Is it in an unnamed namespace?"""
+    """Whether the variable is in an unnamed namespace."""
 
 
 @functools.lru_cache(maxsize=32)

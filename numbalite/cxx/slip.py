@@ -26,7 +26,7 @@ class LineRange(NamedTuple):
     first: int
     last: int
     is_python: bool = False
-    """Are they a Python body, from which the source was translated?"""
+    """Whether the lines are a Python body, from which the source was translated."""
 
     def contains_line(self, file: str, line: int) -> bool:
         return file == self.file and self.first <= line <= self.last

@@ -35,7 +35,7 @@ _SPEC = re.compile(r"\s*-\s*(\{.*\})")
 
 
 def read_task(path: str, launch: str | None) -> dict | None:
-    """Returns the arguments of Task for a task in another format, or None if the path is none. ``launch`` is an
+    """Returns the arguments of Task for a task in another format, or None for any other path. ``launch`` is an
     expression of the kernel's parameters."""
     folder = path if os.path.isdir(path) else os.path.dirname(path)
     if os.path.basename(path) in ("task.yml", "reference.py") or os.path.isdir(path):

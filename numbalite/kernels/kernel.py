@@ -31,7 +31,7 @@ class Kernel:
     """
 
     is_python = False
-    """Has its source a Python body?"""
+    """Whether the kernel's source has a Python body."""
     exceptions: dict = {}  # noqa: RUF012
     """The exceptions that a Python body may raise (fault.py)."""
     variables: dict = {}  # noqa: RUF012

@@ -130,7 +130,9 @@ def _assign_to_mask(array, mask, value, stream):
     """array[mask] = value"""
     value = convert_like(value, array)
     if value.size == 1 and value.ndim <= 1:
-        above.masks().assign_to_mask(array, mask, value._view_with_layout((1,), (value.itemsize,)), stream)
+        above.masks().assign_to_mask(
+            array, mask, value._view_with_layout((1,), (value.itemsize,)), stream
+        )
         return
     count = int(np.count_nonzero(mask))
     if value.ndim > 1:

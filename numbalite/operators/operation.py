@@ -29,7 +29,7 @@ class Operation:
     contiguous: tuple[int, ...] = ()
     """The numbers of the inputs that must be contiguous."""
     starts_at_zero = False
-    """Does it add to its results, which are 0 before?"""
+    """Whether the operation adds to its results, which are initially 0."""
     not_differentiable = ""
     """The reason why the operation has no derivative, and what the user can do, or "" for a derivative."""
 

@@ -197,7 +197,7 @@ class Line(Counters):
 
     @property
     def is_used(self) -> bool:
-        """Has it accesses or barriers?"""
+        """Whether the line has accesses or barriers."""
         return bool(self.requests or self.barrier_waits)
 
     @property

@@ -48,7 +48,7 @@ class Bindings(Expressions):
     flow: DataFlow
     variables: Variables
     is_final: bool
-    """Is this the last round, which writes the text?"""
+    """Whether the current round is the last one, which writes the text."""
     doubles: DoubleOperations
 
     # --- methods of the derived class

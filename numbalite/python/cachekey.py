@@ -54,7 +54,7 @@ class KeyContents:
         self._seen: dict[Any, int] = {}
         """Functions -> their numbers; a recursive function is listed once."""
         self._needs_target = False
-        """Does the compiler of the target choose the type of some result?"""
+        """Whether the compiler of the target chooses the type of a result."""
 
     def kernel_key(self, function: PythonFunction, args: Any, options: Any) -> list:
         """Returns the cache key of a kernel's translation to C++."""

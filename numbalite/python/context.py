@@ -118,7 +118,7 @@ class CompilationContext:
         self._definition = definition
         """The same, of a Function."""
         self.debug = debug
-        """Is it for a kernel with debug=True?"""
+        """Whether the compilation is for a kernel with debug=True."""
         self.is_kernel = is_kernel
         self.exceptions: dict[str, fault.RaisedException] = {}
         """The exceptions that the code may raise, by the texts that identify them."""

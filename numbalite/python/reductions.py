@@ -56,7 +56,9 @@ def _reduction_rule(name: str) -> Rule:
                 "Along an axis the result would be a new array: write the loop.",
             )
         (array,) = call.args
-        is_one = is_number(array.type)  # a number, or an array without dimensions
+        is_one = is_number(
+            array.type
+        )  # whether the argument is a number, or an array without dimensions
         dtype = array.type if is_one else getattr(array.type, "dtype", None)
         if not is_one and not (isinstance(array.type, types.Array) and is_number(dtype)):
             call.fail(f"takes an array of numbers, not {rules.describe_type(array.type)}")

@@ -299,7 +299,7 @@ def _apply_to_dense_copies(a, ufunc, *both):
 
 
 def _is_zero(ufunc: Any, dtype: np.dtype, number: Any) -> bool:
-    """Is ufunc(0, number) 0?"""
+    """Returns whether ufunc(0, number) is 0."""
     with np.errstate(all="ignore"):
         return not ufunc(dtype.type(0), number)
 

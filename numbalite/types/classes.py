@@ -127,7 +127,7 @@ class Scalar(Type):
         return isinstance(value, self.dtype.type)
 
     def __lt__(self, other: object) -> bool:
-        """Does this type have fewer bits? As in numba, only types of the same NumPy kind are compared."""
+        """Returns whether this type has fewer bits than another type. As in numba, only types of the same NumPy kind are compared."""
         if not isinstance(other, Scalar) or self.dtype.kind != other.dtype.kind:
             return NotImplemented
         return self.bitwidth < other.bitwidth

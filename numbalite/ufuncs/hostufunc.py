@@ -155,7 +155,7 @@ class UfuncDefinition:
         self.doc = doc
         self.lock = RLock()
         self._equal = None
-        self.loops = {}  # dtypes of all operands -> Loop, for loops of the ufunc
+        self.loops = {}  # dtypes of all operands -> HostLoop, for loops of the ufunc
         self.waiting = {}  # dtypes of all operands -> Loop, for compiled loops that the ufunc lacks
 
     def make(self, nin, nout, loops):
