@@ -167,7 +167,7 @@ def test_changed_nvrtc_heap_size_disables_precompiled_headers():
 
 
 def test_missing_folder_disables_precompiled_headers(tmp_path, monkeypatch):
-    monkeypatch.setattr(precompiled.cache, "directory", lambda: str(tmp_path / "none"))
+    monkeypatch.setattr(precompiled.cache, "usable_directory", lambda: str(tmp_path / "none"))
     assert nvrtc.compile(source_unit(), GPU) == compile_without_preamble(source_unit())
     assert not is_used()
 
