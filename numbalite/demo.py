@@ -31,7 +31,7 @@ class DemoWork(NamedTuple):
     numpy_steps: int = 1
 
 
-def blocks(n, threads):
+def block_count(n, threads):
     """Returns the number of blocks of `threads` threads for n elements."""
     return -(-n // threads)
 
@@ -52,7 +52,7 @@ def vadd_work(big):
     return DemoWork(
         "vadd",
         f"{n} float32",
-        launch=lambda: vadd[blocks(n, threads), threads](d_a, d_b, d_out),
+        launch=lambda: vadd[block_count(n, threads), threads](d_a, d_b, d_out),
         result=d_out.copy_to_host,
         expected=lambda: a + b,
     )
@@ -101,7 +101,7 @@ def increment_2d_work(big):
     shape = (4000, 3001) if big else (500, 301)
     a = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
     d_a = cuda.to_device(a)
-    grid = tuple(blocks(n, 16) for n in shape)
+    grid = tuple(block_count(n, 16) for n in shape)
     return DemoWork(
         "increment_2d",
         f"{shape[0]} x {shape[1]} int32",
@@ -151,7 +151,7 @@ def matmul_work(big, kernel, title):
     rng = np.random.default_rng(2)
     a, b = rng.random((n, n), np.float32), rng.random((n, n), np.float32)
     d_a, d_b, d_c = cuda.to_device(a), cuda.to_device(b), cuda.device_array((n, n), np.float32)
-    grid = (blocks(n, TILE), blocks(n, TILE))
+    grid = (block_count(n, TILE), block_count(n, TILE))
     return DemoWork(
         title,
         f"{n} x {n} float32",
@@ -205,7 +205,7 @@ def matmul_reduce_work(big):
     rng = np.random.default_rng(3)
     a, b = rng.random((m, k), np.float32), rng.random((k, n), np.float32)
     d_a, d_b, d_out = cuda.to_device(a), cuda.to_device(b), cuda.device_array(n, np.float32)
-    grid = (blocks(n, SIDE), blocks(m, SIDE))
+    grid = (block_count(n, SIDE), block_count(m, SIDE))
 
     def launch():
         d_out.fill(0)
@@ -292,7 +292,7 @@ def diffusion_work(big):
     n, steps, compared = (2000, 10_000, 20) if big else (96, 20, 20)
     start = np.random.default_rng(5).random((n, n), np.float32)
     d_laplacian = cuda.device_array((n, n), np.float32)
-    step = diffusion[(blocks(n, TPB), blocks(n, TPB)), (TPB, TPB)]
+    step = diffusion[(block_count(n, TPB), block_count(n, TPB)), (TPB, TPB)]
 
     def run_demo(count):
         old, new = cuda.to_device(start), cuda.device_array((n, n), np.float32)

@@ -125,11 +125,12 @@ static int vector_width(const dims *kept, const dims *reduced, const traits *t) 
     return (int)width;
 }
 
-/* Halves the width until the number of threads is at least `least` and, for a width above
- * SMALL_WIDTH, at least `most`. */
-static int narrowed_width(int width, int64_t results, int64_t most, int64_t least) {
-    while (width > 1 &&
-           (results / width < least || (width > SMALL_WIDTH && results / width < most)))
+/* Halves `width`, the number of columns per thread, until there are at least `min_threads` threads,
+ * or at least `min_wide_threads` if the width is above SMALL_WIDTH. */
+static int narrowed_width(int width, int64_t results, int64_t min_wide_threads,
+                          int64_t min_threads) {
+    while (width > 1 && (results / width < min_threads ||
+                         (width > SMALL_WIDTH && results / width < min_wide_threads)))
         width /= 2;
     return width;
 }

@@ -199,7 +199,7 @@ static int find_dtypes(const char *codes, Py_ssize_t count, PyArray_DTypeMeta **
     return 0;
 }
 
-static int check_codes(const char *codes, Py_ssize_t count, const PyUFuncObject *ufunc) {
+static int check_loop_dtypes(const char *codes, Py_ssize_t count, const PyUFuncObject *ufunc) {
     int good = count == ufunc->nargs && count <= NPY_MAXARGS;
     for (Py_ssize_t i = 0; good && i < count; i++)
         good = codes[i] > NL_OPAQUE && codes[i] < NL_DTYPE_COUNT;
@@ -269,7 +269,7 @@ static PyObject *ufunc_add_loop(PyObject *module, PyObject *args) {
     if (loops == NULL)
         return PyErr_Format(PyExc_TypeError, "a ufunc of numbalite, not %R", ufunc);
     void *function = nl_py_hostmodule_find(code, name);
-    if (function == NULL || check_codes(codes, count, (PyUFuncObject *)ufunc) < 0)
+    if (function == NULL || check_loop_dtypes(codes, count, (PyUFuncObject *)ufunc) < 0)
         return NULL;
     PyArray_DTypeMeta *dtypes[NPY_MAXARGS] = {NULL};
     char numbers[NPY_MAXARGS];
@@ -343,7 +343,7 @@ static int promote_dtypes(PyObject *object, PyArray_DTypeMeta *const op_dtypes[]
         char *bytes;
         Py_ssize_t count;
         if (PyBytes_AsStringAndSize(codes, &bytes, &count) == 0 &&
-            check_codes(bytes, count, ufunc) == 0)
+            check_loop_dtypes(bytes, count, ufunc) == 0)
             status = find_dtypes(bytes, count, new_op_dtypes, numbers);
     }
     /* NumPy continues only if a dtype has changed, so the dtypes of outputs are removed. */

@@ -107,7 +107,7 @@ static PyObject *call_reflected_operator(int place, PyObject *self, PyObject *ot
     if (!exchanged[place] || !PyErr_ExceptionMatches(PyExc_TypeError))
         return NULL;
     PyErr_Fetch(&taken.type, &taken.error, &taken.traceback);
-    PyObject *result = PyObject_CallMethod(self, "_answer_of", "Os", other, exchanged[place]);
+    PyObject *result = PyObject_CallMethod(self, "_call_method_of", "Os", other, exchanged[place]);
     if (result != Py_NotImplemented) {
         Py_XDECREF(taken.type);
         Py_XDECREF(taken.error);

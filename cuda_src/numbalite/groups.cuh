@@ -293,15 +293,15 @@ struct grid_group {
     /* Waits for all threads of the grid; requires a cooperative launch.
      *
      * The driver passes a small workspace to a cooperative launch: its address is in two special
-     * registers, and its second word is the barrier. In each round, the blocks together add 2^31 to
-     * the word. The top bit flips when the last block arrives, and the other bits return to their
-     * previous values. The toolkit's own implementation counts in the same manner, so both can be
-     * used in one grid. */
+     * registers, and the 32-bit counter at byte 4 is the barrier. Each time that all blocks arrive,
+     * they together add 2^31 to the counter. The top bit flips when the last block arrives, and the
+     * other bits return to their previous values. The toolkit's own implementation counts in the
+     * same manner, so both can be used in one grid. */
     static NUMBALITE_METHOD void sync(NUMBALITE_SITE) {
 #ifdef NUMBALITE_SIM
         numbalite_sim::grid_barrier(file, line);
 #else
-        unsigned int *word = (unsigned int *)(workspace() + 4);
+        unsigned int *counter = (unsigned int *)(workspace() + 4);
         if (!is_valid())
             __trap();
         __syncthreads();
@@ -313,17 +313,17 @@ struct grid_group {
 #if __CUDA_ARCH__ >= 700
             asm volatile("atom.add.release.gpu.u32 %0, [%1], %2;"
                          : "=r"(before)
-                         : "l"(word), "r"(step)
+                         : "l"(counter), "r"(step)
                          : "memory");
             do {
-                asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now) : "l"(word) : "memory");
+                asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
                 NUMBALITE_LEAVE_AFTER_FAULT;
             } while (((before ^ now) & 0x80000000u) == 0);
 #else
             __threadfence();
-            before = atomicAdd(word, step);
+            before = atomicAdd(counter, step);
             do {
-                now = *(volatile unsigned int *)word;
+                now = *(volatile unsigned int *)counter;
                 NUMBALITE_LEAVE_AFTER_FAULT;
             } while (((before ^ now) & 0x80000000u) == 0);
             __threadfence();

@@ -9,8 +9,8 @@ from typing import Any
 
 from numbalite.compilers import headers, toolkit
 from numbalite.compilers.pythonisms import (
-    OTHER_WORDS,
-    WORDS,
+    OTHER_NAMES,
+    PYTHON_NAMES,
     explain_missing_name,
     is_assigned_without_type,
     python_hints,
@@ -228,10 +228,10 @@ def add_hints(
     for name in undefined_names(log):
         if name in refused:
             hints.append(refused[name])
-        elif name in WORDS:
-            hints.append(f"{name} does not exist in C++: {WORDS[name]}")
-        elif name in OTHER_WORDS:
-            hints.append(f"{name} does not exist in CUDA C++: {OTHER_WORDS[name]}")
+        elif name in PYTHON_NAMES:
+            hints.append(f"{name} does not exist in C++: {PYTHON_NAMES[name]}")
+        elif name in OTHER_NAMES:
+            hints.append(f"{name} does not exist in CUDA C++: {OTHER_NAMES[name]}")
         elif text is not None and (line := _line_of_value(name, text)):
             hints.append(
                 f"{name} gets its value on line {line} of the file, after the kernel is compiled (with a "

@@ -16,8 +16,8 @@ from numbalite.cxx.scanner import (
     tokenize,
 )
 
-# Python names that the compiler rejects -> what to write instead.
-WORDS = {
+# Identifiers from Python that the compiler rejects -> what to write instead.
+PYTHON_NAMES = {
     "True": "write true",
     "False": "write false",
     "None": "write nullptr",
@@ -44,8 +44,8 @@ WORDS = {
         "declare a private array of the thread as float v[16] = {}; an array of the block as __shared__ float v[16];",
     ),
 }
-# Names of other languages, and of older versions of CUDA.
-OTHER_WORDS = {
+# Identifiers from other languages and older versions of CUDA that the compiler rejects -> what to write instead.
+OTHER_NAMES = {
     "let": "write auto i = ...;",
     "var": "write auto i = ...;",
     "real": "the types are float and double",

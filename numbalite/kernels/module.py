@@ -77,7 +77,7 @@ class Module:
             (instances if is_variable else self._names).append(self._qualified_expression(name))
         self._lock = RLock()
         self._dispatchers: dict[str, Dispatcher] = {}
-        _check_results(kernels, text)
+        _check_void_returns(kernels, text)
         wanted = [k.name for k in kernels if _can_be_named(k)] if only is None else []
         prepended = (*options.link, before) if before else options.link
         self._whole = builder.unit_source(text, prepended)
@@ -438,7 +438,7 @@ def _matches_name(overload, name):
     return name in (base, base.rpartition("::")[2])
 
 
-def _check_results(kernels, text):
+def _check_void_returns(kernels, text):
     for kernel in kernels:
         if not kernel.returns_void:
             raise TypeError(

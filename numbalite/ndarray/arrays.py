@@ -166,8 +166,8 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
             made = _core.from_pointer(pointer, shape, strides, dtype, gpu_data)
         return made._bind(stream) if stream else made
 
-    def _answer_of(self, other, method):
-        """Calls the method of another operand with this array.
+    def _call_method_of(self, other, method):
+        """Returns ``type(other).<method>(other, self)``, for example of a reflected operator.
 
         Returns NotImplemented for a sequence or an array, which ufuncs process element by element, and for an
         object without the method."""
@@ -189,7 +189,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
             )
         inverts = is_unequal and type(other).__ne__ is object.__ne__
         method = "__ne__" if is_unequal and not inverts else "__eq__"
-        answer = self._answer_of(other, method)
+        answer = self._call_method_of(other, method)
         shape, result = self.shape, is_unequal
         if answer is not NotImplemented:
             if not isinstance(answer, (bool, np.bool_)):

@@ -93,7 +93,7 @@ class Bindings(Expressions):
     def _bind_name(self, target, value):
         if value.type is types.void:
             self.fail(target, f"{target.id} would be the result of a call that has none")
-        definition = self.variables.record(target, value)
+        definition = self.variables.record_binding(target, value)
         if self.is_final and not isinstance(value.type, CompileTimeType):
             self.doubles.note_variable(
                 self.at, target, value.type, self._assigned_types(definition)
@@ -287,7 +287,7 @@ class Bindings(Expressions):
         if self.is_final and all(self._are_new_variables(t, v) for t, v in pairs):
             names = []
             for t, v in pairs:
-                names.append(self.variables.variable(self.variables.record(t, v)).name)
+                names.append(self.variables.variable(self.variables.record_binding(t, v)).name)
             self.emit(f"auto [{', '.join(names)}] = {value.text};")
             return None
         name = self.unused_name("items")

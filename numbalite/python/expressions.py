@@ -304,7 +304,7 @@ class Expressions:
         ):
             return tuple_of((*self.items(node, left), *self.items(node, right)))
         left, right = map(subscripts.scalar_element, (left, right))
-        found = _arithmetic_of(left, right).binary(op, left, right)
+        found = _operator_module(left, right).binary(op, left, right)
         if found is None:
             symbol = arithmetic.SYMBOLS.get(op, "@")
             self.fail(
@@ -324,7 +324,7 @@ class Expressions:
         if value is not None:
             return self._integer(node, value)
         operand = subscripts.scalar_element(self.value(node.operand))
-        found = _arithmetic_of(operand).unary(type(node.op), operand)
+        found = _operator_module(operand).unary(type(node.op), operand)
         if found is None:
             self.fail(node, f"the operator has no meaning for {describe_type(operand.type)}")
         return found
@@ -500,7 +500,7 @@ class Expressions:
                 return number(bool(arithmetic.COMPARE[op](a.constant, b.constant)))
         if isinstance(a.type, types.Tuple) and isinstance(b.type, types.Tuple):
             return self._compare_tuples(node, op, a, b)
-        found = _arithmetic_of(a, b).compare(op, a, b)
+        found = _operator_module(a, b).compare(op, a, b)
         if found is None:
             self.fail(
                 node, f"{describe_type(a.type)} and {describe_type(b.type)} cannot be compared",
@@ -624,7 +624,7 @@ def _method_name(kind: type) -> str:
     return f"_{kind.__name__.lower()}"
 
 
-def _arithmetic_of(*values: Value) -> Any:
+def _operator_module(*values: Value) -> Any:
     """Returns the module that implements the operators of these operands."""
     if any(map(bfloat.is_bfloat, values)):
         return bfloat

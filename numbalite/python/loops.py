@@ -110,7 +110,7 @@ def _range_loop(of, node, over):
     item = Value(t, "", range=_counter_range(start, stop, t, up, down))
     if not isinstance(node.target, ast.Name):
         of.fail(node.target, "the items of a range are single numbers")
-    definition = of.variables.record(node.target, item)
+    definition = of.variables.record_binding(node.target, item)
     if not of.is_final:
         _emit_body(of, node, flag)
         return
@@ -200,7 +200,7 @@ def _items_loop(of, node, over):
 def _elements_loop(of, node, item, text, flag):
     """Writes the head of a loop over the elements: ``for (float32 v : text) {``."""
     element = item.type
-    definition = of.variables.record(node.target, item)
+    definition = of.variables.record_binding(node.target, item)
     if not of.is_final:
         _emit_body(of, node, flag)
         return

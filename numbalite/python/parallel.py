@@ -57,7 +57,7 @@ def translate_prange(of: Any, node: Any, over: Any) -> None:
     if not isinstance(node.target, ast.Name):
         of.fail(node.target, "the items of a prange are single numbers")
     item = Value(types.int64, node.target.id, range=(min(start.range[0], 0), 2**63 - 1))
-    definition = of.variables.record(node.target, item)
+    definition = of.variables.record_binding(node.target, item)
     if not of.is_final:
         of.emit_inner_block(node.body)
         return

@@ -210,9 +210,9 @@ class Translator(Bindings):
         self.variables.changed = False
         self.variables.round += 1
         for name, t in self.arguments.items():
-            self.variables.record(self.flow.parameters[name].node, Value(t, name))
+            self.variables.record_binding(self.flow.parameters[name].node, Value(t, name))
         for name, value in self.fixed.items():
-            self.variables.record(self.flow.parameters[name].node, value)
+            self.variables.record_binding(self.flow.parameters[name].node, value)
         if self.is_final:
             self._copy_parameters()
         self.block(self.body)
@@ -419,7 +419,7 @@ class Translator(Bindings):
         if isinstance(node.target, ast.Name):
             left = self.variable(node.target)
             result = self.binary(node, type(node.op), left, right)
-            definition = self.variables.record(node.target, result)
+            definition = self.variables.record_binding(node.target, result)
             if self.is_final and not isinstance(result.type, CompileTimeType):
                 self.doubles.note_variable(
                     node, node.target, result.type, self._assigned_types(definition)
@@ -601,7 +601,7 @@ class Translator(Bindings):
         return tuple(value.constant for _, value in values)
 
     def _functiondef_statement(self, node):
-        self.variables.record(node, self._nested_function_value(node))
+        self.variables.record_binding(node, self._nested_function_value(node))
 
     # --- calls of other functions
 
@@ -627,7 +627,7 @@ class Translator(Bindings):
 
     def _namedexpr(self, node):
         value = self.value(node.value)
-        definition = self.variables.record(node.target, value)
+        definition = self.variables.record_binding(node.target, value)
         if isinstance(value.type, CompileTimeType) or not self.is_final:
             return value
         variable = self.variables.variable(definition)

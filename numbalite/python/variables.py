@@ -74,7 +74,7 @@ class Variables:
 
     # --- types
 
-    def record(self, node: ast.AST, value: Value) -> Definition:
+    def record_binding(self, node: ast.AST, value: Value) -> Definition:
         """Records that a target is bound to a value."""
         definition = self.flow.definition(node)
         self.told.forget_ranges((definition.name,))

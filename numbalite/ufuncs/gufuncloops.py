@@ -202,7 +202,7 @@ def _operand_code(plan, i):
     strides = _core_strides(shape, size, order)
     view = (
         f"array<{element_type}, {len(shape)}, {types.LAYOUTS[t.layout]}>"
-        f"{{core{i}.data(), {{{_number_list(shape)}}}, {{{_number_list(strides)}}}}}"
+        f"{{core{i}.data(), {{{_comma_separated(shape)}}}, {{{_comma_separated(strides)}}}}}"
     )
     return _OperandCode(view, before, after)
 
@@ -225,7 +225,7 @@ def _staged_operand_code(plan, i, lying):
     return _OperandCode(f"core{i}", before, after)
 
 
-def _number_list(numbers):
+def _comma_separated(numbers):
     return ", ".join(map(str, numbers))
 
 

@@ -48,7 +48,7 @@ def errors_of_own_files(errors):
     return [error for error in errors if error.partition(": ")[0] not in numpys]
 
 
-def write_pages(folder):
+def write_page_programs(folder):
     """Writes one Python file for each page, and returns the files. A file contains the page's programs, on the
     same lines as in the page."""
     files = []
@@ -74,7 +74,7 @@ def mypy_errors(tmp_path_factory):
 
 
 def run_mypy(folder):
-    pages = write_pages(folder)
+    pages = write_page_programs(folder)
     settings = folder / "mypy.ini"
     settings.write_text(f"[mypy]\n[mypy-{','.join(page.stem for page in pages)}]\n{OF_PAGES}")
     command = [
@@ -99,7 +99,7 @@ def pyright_errors(tmp_path_factory):
 
 
 def run_pyright(folder):
-    files = write_pages(folder)
+    files = write_page_programs(folder)
     ignored = re.compile("no-untyped-def|import-not-found")  # rules of mypy alone
     for name in ("program", "mistakes"):
         lines = (HERE / f"{name}.py").read_text().splitlines()

@@ -145,11 +145,11 @@ def public_functions():
     return {
         name: of
         for name, of in found.items()
-        if callable(getattr(*of, None)) and not is_of_typing(*of)
+        if callable(getattr(*of, None)) and not is_from_typing(*of)
     }
 
 
-def is_of_typing(owner, name):
+def is_from_typing(owner, name):
     """Returns whether a module has imported the name for its annotations."""
     return getattr(getattr(owner, name), "__module__", None) == "typing"
 

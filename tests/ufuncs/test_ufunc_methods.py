@@ -11,7 +11,7 @@ from numbalite import cuda, vectorize
 
 
 @pytest.fixture(autouse=True)
-def _reduction_loops_are_made_again():
+def _discard_reduction_loops():
     """The reduction loops of a ufunc are selected when the ufunc is created, so they are removed before and
     after each test."""
     for ufunc in (add, multiply, maximum, last):

@@ -437,7 +437,7 @@ int nl_sim_attribution_can_name(const nl_sim_worker *w, uintptr_t address) {
     return found.is_ours && found.allocation != 2;
 }
 
-uint64_t nl_sim_attribution_identity(const nl_sim_worker *w, uintptr_t address) {
+uint64_t nl_sim_attribution_variable_id(const nl_sim_worker *w, uintptr_t address) {
     nl_sim_memory_info info;
     nl_sim_arena_entry entry;
     const nl_sim_worker *owner = nl_sim_cluster_find_owner(w, address);

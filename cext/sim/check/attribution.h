@@ -23,7 +23,7 @@ void nl_sim_attribution_name(const nl_sim_worker *w, uintptr_t address, nl_fault
  * was not freed. */
 int nl_sim_attribution_can_name(const nl_sim_worker *w, uintptr_t address);
 /* Returns a number that identifies the variable or allocation that contains the address. */
-uint64_t nl_sim_attribution_identity(const nl_sim_worker *w, uintptr_t address);
+uint64_t nl_sim_attribution_variable_id(const nl_sim_worker *w, uintptr_t address);
 /* Returns whether a kernel may access this address outside of the simulated memory (a local
  * variable or a variable of the module). */
 int nl_sim_attribution_is_allowed(const nl_sim_worker *w, uintptr_t address, size_t size);

@@ -140,7 +140,7 @@ static void report_assumed_alignment(nl_sim_worker *w, uintptr_t address, unsign
 
 static void report_unwritten_read(nl_sim_worker *w, uintptr_t address, size_t size, unsigned kind,
                                   const void *pc) {
-    uint64_t variable = nl_sim_attribution_identity(w, address);
+    uint64_t variable = nl_sim_attribution_variable_id(w, address);
     if (!nl_sim_launch_check_is_on(w, NL_CHECK_UNWRITTEN) ||
         is_reported(w, NL_CHECK_UNWRITTEN, pc, variable))
         return;
@@ -255,7 +255,7 @@ void nl_sim_check_fill(void *to, int value, unsigned long long size) {
 
 __attribute__((noreturn)) void nl_sim_check_index(const struct nl_sim_index *what, const void *pc) {
     nl_sim_worker *w = nl_sim_worker_current;
-    uint64_t variable = nl_sim_attribution_identity(w, (uintptr_t)what->array);
+    uint64_t variable = nl_sim_attribution_variable_id(w, (uintptr_t)what->array);
     if (!is_reported(w, NL_CHECK_MEMORY, pc, variable)) {
         nl_sim_finding f = {.kind = NL_CHECK_MEMORY, .pc = pc, .variable = variable};
         nl_sim_attribution_describe_index(w, what, &f);
