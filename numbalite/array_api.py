@@ -202,7 +202,7 @@ class Info:
         return {name: _DTYPES[name] for one in kinds for name in _KINDS[one]}
 
     def devices(self) -> list[int]:
-        """Returns the numbers of the devices."""
+        """Returns the ordinals of the devices."""
         return [device.id for device in cuda.gpus]
 
 

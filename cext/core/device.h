@@ -30,8 +30,10 @@ typedef struct nl_device {
     uint64_t pool_access; /* bit i is set if device i can access the pool's memory */
     uint64_t peers;       /* bit i is set if nl_device_enable_peer has succeeded for device i */
     uint64_t visits; /* bit i is set if nl_device_allow_peer_buffers has succeeded for device i */
-    uint64_t generation; /* incremented by a reset; objects with an older value are invalid */
-    uint64_t exports;    /* see nl_device_add_export */
+    /* the number of resets; an object of the device stores the value at its creation, and is
+     * invalid after a reset, when the values differ */
+    uint64_t generation;
+    uint64_t exports; /* see nl_device_add_export */
     /* Counters of allocations in stream order (see buffer.c). `allocated` counts all allocations,
      * `settled` only the allocations that are certainly complete; `fence` is an event on the
      * default stream that covers the first fence_ticket allocations. */
@@ -114,8 +116,8 @@ typedef struct nl_postponed {
 /* If this thread is in a callback or a capture is in progress, stores the release for later and
  * returns 1. Returns 0 if the caller must release the object itself. */
 int nl_device_postpone_release(nl_postponed *place, void (*release)(void *thing), void *thing);
-/* Binds the device like nl_device_bind, for release functions. Returns 1 if driver calls on objects
- * of this generation are allowed, else 0. */
+/* Binds the device like nl_device_bind, for release functions. Returns 1 if driver calls on an
+ * object with this value of nl_device.generation are allowed, else 0. */
 int nl_device_bind_for_release(nl_device *dev, uint64_t generation);
 /* Waits until the device is idle, for release functions; dev must be bound. Returns 0 if the device
  * may not be idle; then memory that it may use must not be freed. */
@@ -123,7 +125,7 @@ int nl_device_wait_for_release(nl_device *dev);
 /* Waits for every device in use, before memory is freed that all devices can access. Returns 0 if
  * any device may still use the memory. Afterwards, any device may be bound. */
 int nl_device_wait_for_all(void);
-/* Generation of memory that was closed although objects still refer to it. */
+/* The generation of a buffer that was closed although arrays still refer to it. */
 #define NL_GENERATION_CLOSED UINT64_MAX
 /* Returns an error (NL_ERR_RUNTIME) if the device was reset since `generation`, or if the memory
  * was closed; costs one compare otherwise. */

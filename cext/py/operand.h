@@ -114,9 +114,9 @@ int nl_py_operand_make_array(nl_py_operation *call, nl_py_operand *op, int on_de
                              nl_dtype dtype, int ndim, const int64_t *shape,
                              const int64_t *strides);
 /* Allocates device memory (py/hostcopy) for each host operand whose `copied` is nonzero, and copies
- * the inputs. A dimension with stride 0 on the host has stride 0 on the device. Dimensions of the
- * copy with other strides are contiguous, in the axis order of the host array. On return, the
- * operand has the address and strides of its device copy. 0, or -1 with an exception. */
+ * the inputs. Axes with stride 0 on the host have stride 0 on the device; the copy is contiguous
+ * along all other axes, in the axis order of the host array. On return, the operand has the address
+ * and strides of its device copy. 0, or -1 with an exception. */
 int nl_py_operands_copy_to_device(nl_py_operation *call, nl_py_operand *ops, int count,
                                   nl_py_reads reads);
 /* Makes later work of the libraries that own operands wait for the launch, and copies results to

@@ -189,9 +189,9 @@ template <class... Rest> struct has_mask<mask, Rest...> {
 };
 template <class First, class... Rest> struct has_mask<First, Rest...> : has_mask<Rest...> {};
 
-/* Element::apply(lanes, j) computes element j. The elements of a complete piece are computed
- * together, unless there is a mask. Incomplete pieces at the ends of arrays are computed a few
- * elements at a time. */
+/* Element::apply(lanes, j) computes element j. For a complete piece, a thread loads all E elements
+ * of the operands before it computes; a mask only selects the elements to compute and store.
+ * Incomplete pieces at the ends of arrays are computed a few elements at a time. */
 template <class Element, int E, class... Operands, class P>
 NUMBALITE_FUNCTION void run(const P &p) {
     constexpr int few = E > 4 ? 4 : 1;

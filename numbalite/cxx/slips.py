@@ -1,10 +1,10 @@
 """Slips: probable mistakes in C++ that compiles, found in the tokens of a source.
 
-Compilers report some of these mistakes. Each compiler reports a different subset, and NVRTC the smallest:
-`1/2 * x`, `i^2` and `x[-1]` are valid C++. This module therefore searches the tokens, independent of the
-compiler. Mistakes that depend on types of expressions (printf's arguments, an unsigned difference compared
-with zero) are found by compilers: `numbalite/compilers/slipwarnings.py` reads their warnings and replaces the
-texts.
+No compiler reports all of these mistakes, because `1/2 * x`, `i^2` and `x[-1]` are valid C++. The reported
+mistakes differ between compilers; NVRTC reports the fewest. This module therefore searches the tokens,
+independent of the compiler. Mistakes that depend on types of expressions (printf's arguments, an unsigned
+difference compared with zero) are found by compilers: `numbalite/compilers/slipwarnings.py` reads their
+warnings and replaces the texts.
 
 Only the lines of the user's files are searched, outside of #if, because code in a false branch is not compiled.
 Doubtful cases are not reported; the rules (slip_operators.py and similar modules) list these cases.

@@ -571,7 +571,7 @@ def mapped(*arrays: Any, stream: StreamLike = 0) -> Iterator[Any]:
     """Page-locks arrays in a `with` block, for access by kernels.
 
     The `with` statement returns device arrays over the memory of these arrays.
-    The end of the block waits for the device.
+    The end of the `with` block waits for the device.
 
     Parameters
     ----------

@@ -65,7 +65,8 @@ class FixedArray(types.Array):
 
 
 class Sequence(types.Type):
-    """An iterable of a ``for``: ``range``, ``enumerate``, ``zip``. ``item`` is the type of an item."""
+    """An iterable of a ``for``: ``range``, ``enumerate``, ``zip``. ``item`` is the type of the values that a
+    ``range`` yields; None for the others, whose arguments determine the type."""
 
     __slots__ = ("item", "kind")
     item: types.Type | None

@@ -51,13 +51,13 @@ class KernelForm(NamedTuple):
     """The width of mapped.cu; 0: each element's offset is computed from its number."""
     kinds: tuple[str, ...]
     """For each operand: "array", "same" (an array with stride 0 along the reduced axes), "value" (a number) or "place"
-    (the index of the element)."""
+    (an IndexOperand)."""
     stored: tuple[np.dtype, ...]
 
 
 class IndexOperand:
-    """A marker for an operand whose value is the index of the element among the elements of its result, in C
-    order."""
+    """An operand whose value is computed: the index of an element among the elements that are reduced to the same
+    result, in C order."""
 
     shape: tuple[int, ...] = ()
     dtype = np.dtype(np.int64)

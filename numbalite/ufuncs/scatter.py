@@ -53,8 +53,8 @@ class _BoundedIndex:
 class FlatIndices:
     """The flat indices of the selected elements: an int64 array on the host or the device.
 
-    ``unchecked`` is the index whose bounds the kernels must check, or None. With ``unchecked``, the array may
-    be int32 and contain negative indices.
+    ``unchecked`` is the index whose bounds the kernels must check, or None. If it is not None, ``array`` has the
+    values of this index: they may be negative, and their dtype may be int32.
     """
 
     def __init__(self, array: Any, unchecked: Any = None) -> None:

@@ -166,7 +166,7 @@ def print_row(name, row):
 
 
 def excess_of_row(row):
-    """Returns by which ratio a row is too slow; 0 if it is not."""
+    """Returns the ratio of the measured time to the allowed time if the row is too slow, else 0."""
     if "numpy" not in row:
         return float("inf")
     changing, one = row["numpy"]

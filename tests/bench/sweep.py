@@ -256,7 +256,7 @@ def cached_device_array(shape, dtype, seed):
 
 
 def make_operands(library, hosts, dtype, operand_views):
-    """Returns both operands for a library; `hosts` is None if they are large."""
+    """Returns both operands for a library; `hosts` is None if the arrays are large."""
     for seed, (shape, used) in enumerate(operand_views):
         if hosts is None:
             yield used(library.view(cached_device_array(shape, dtype, seed)))

@@ -29,7 +29,7 @@ IDS = [f"{module}.{name}" for module, name, _ in PUBLIC]
 
 
 def documented_names():
-    """Returns the names that the pages of the reference describe, in full."""
+    """Returns the full names, such as numbalite.cuda.scan, that the reference documents."""
     found = set()
     for page in sorted(PAGES.glob("*.md")):
         module = ""

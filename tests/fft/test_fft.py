@@ -103,7 +103,7 @@ def test_transforms_of_repeated_axes_match_numpy():
 
 @pytest.mark.parametrize("name", ["irfft", "hfft", "irfftn", "irfft2", "rfft", "fft"])
 def test_transforms_of_float16_match_numpy(name):
-    """NumPy's result is float16 for some functions, too."""
+    """NumPy's irfft and hfft return float16, the other functions float32 or complex64."""
     assert_matches_numpy(name, np.arange(30, dtype="f2").reshape(5, 6))
 
 

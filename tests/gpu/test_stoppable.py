@@ -13,7 +13,7 @@ pytestmark = pytest.mark.gpu
 
 NAMES = list(endless.CASES)
 GROUPS = [NAMES[i::8] for i in range(8)]
-LATEST = 100  # milliseconds after the signal; a thread checks for it every 50 ms
+LATEST = 100  # milliseconds after the signal; the waiting thread polls for signals every 50 ms
 
 
 def run_stoppable_program(arguments, timeout=100):

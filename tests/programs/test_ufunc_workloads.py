@@ -19,7 +19,7 @@ def ufunc_target(request):
 
 
 def problem_size(count, target="cuda"):
-    """Returns the size of the teaching text on a fast target, else a smaller size."""
+    """Returns `count`, the size in the teaching text, or a smaller size on the simulator, which is slow."""
     simulated = target == "cuda" and cuda.is_simulated()
     return count if not simulated else max(1000, count // 200)
 

@@ -37,11 +37,11 @@ typedef struct nl_sim_phase_use {
 
 /* For each thread of a block, its last test of a phase (by token or parity) that returned 0. If the
  * end of the phase depends on the schedule, the test returns 1 only when the thread repeats the
- * test in the same state. All bytes are zero if there were no tests. */
+ * test in the same state. The caller sets `count` and each `barrier` to 0 when a block begins. */
 typedef struct nl_sim_phase_questions {
-    unsigned count;
+    unsigned count; /* of threads with such a test */
     struct {
-        uintptr_t barrier; /* 0: none */
+        uintptr_t barrier; /* 0: no such test */
         int64_t phase;
         uint64_t state; /* of the thread (deadlock.h) */
         unsigned repeats;

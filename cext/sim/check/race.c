@@ -165,7 +165,7 @@ static cell *find_cell(nl_sim_race *race, uintptr_t address) {
     return nl_sim_shadow_find(&race->cells, address, sizeof(cell));
 }
 
-/* Creates a cell for each of the four bytes of a cell; returns NULL if memory runs out. */
+/* Splits a cell of four bytes into one cell per byte; returns NULL if memory runs out. */
 static cell *split_cell(nl_sim_race *race, cell *c) {
     if (c->write.who & SPLIT)
         return race->bytes[c->write.block];

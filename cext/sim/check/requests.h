@@ -50,8 +50,8 @@ void nl_sim_requests_close(nl_sim_requests *requests, unsigned warp);
 /* Counts the open requests of all warps of a block. One request of each warp is counted in turn, as
  * if all warps ran at the same speed. */
 void nl_sim_requests_close_all(nl_sim_requests *requests, unsigned warps);
-/* Resets the loops of all lanes; call this function when the threads of a block with this number of
- * warps begin. */
+/* Call this function when the threads of a block begin; `warps` is the number of its warps. Starts
+ * a trace for each warp that does not keep the trace of the previous block. */
 void nl_sim_requests_begin_block(nl_sim_requests *requests, unsigned warps);
 
 /* Returns the array of sites; call this function after all warps were closed. */

@@ -105,8 +105,8 @@ static void subtract_request(const nl_sim_request *q, nl_sim_request_site *s, un
         s->widened[level][i] -= own[i];
 }
 
-/* If the request is the first part of an access of `bytes` bytes, counts one wide access instead of
- * the requests. */
+/* If the request begins an access of `bytes` bytes that the compiler split into several requests,
+ * counts these requests as one wide access. */
 static void merge_request(nl_sim_widen *w, const nl_sim_request *requests,
                           nl_sim_request_site *sites, unsigned index, unsigned bytes,
                           unsigned level) {

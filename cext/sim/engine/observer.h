@@ -26,7 +26,7 @@ typedef struct nl_sim_observer {
     /* Called when all blocks are at the grid's barrier. */
     void (*cross_grid)(struct nl_sim_job *job);
     /* Called when a thread arrives at the barrier of its cluster, or has waited at this barrier.
-     * `parity` is the parity of the crossing. */
+     * `parity` alternates between 0 and 1 with each crossing of the barrier. */
     void (*cluster_arrive)(nl_sim_worker *worker, unsigned thread, unsigned parity);
     void (*cluster_wait)(nl_sim_worker *worker, unsigned thread, unsigned parity);
     /* Called before and after the values of a complete group of lanes are exchanged. */

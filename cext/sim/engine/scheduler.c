@@ -178,8 +178,9 @@ static void yield_to_other_blocks(nl_sim_worker *w, unsigned *count, unsigned mo
     run_other_blocks(w, 1);
 }
 
-/* Returns the next ready thread, in a loop over all ready threads. The next thread may belong to
- * another warp, because the lanes of this warp may wait for that warp. */
+/* Returns the thread that the launch's schedule selects, or else the next ready thread after
+ * `thread`, round-robin over the block. The next thread may belong to another warp, because the
+ * lanes of this warp may wait for that warp. */
 static unsigned pick_next_ready_thread(nl_sim_worker *w, unsigned thread) {
     unsigned warp = thread / NL_SIM_LANES;
     int chosen = nl_sim_scheduler_take_scheduled_thread(w);
