@@ -69,7 +69,9 @@ class AsynchronousInstructions:
             # Without .noinc, the copy is counted for the current phase, and arrives at the barrier
             arrives = "noinc" in modifiers
             at = self.barrier_pointer(operands[0])
-            return f"{_COPY}bind_to_barrier({at});" + (f" {_MBARRIER}arrive({at});" if arrives else "")
+            return f"{_COPY}bind_to_barrier({at});" + (
+                f" {_MBARRIER}arrive({at});" if arrives else ""
+            )
         if modifiers[1] in ("commit_group", "wait_group", "wait_all"):
             return self.copy_group_statement(modifiers[1:], operands, "false")
         to = self.address_expression(operands[0], ["shared"])
