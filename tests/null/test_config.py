@@ -180,5 +180,5 @@ def test_unknown_config_names_raise():
     with pytest.raises(AttributeError, match="DRIVERS"):
         config.DRIVERS
     with pytest.raises(KeyError):
-        config.read_external("HOME")
+        config.read_external("SHELL")
     assert "DRIVER" in dir(config)
