@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kit import drawn
 from kit.drawn import draw_examples
 from kit.likenumpy import assert_equal_results, assert_same
+from kit.needs import IS_X86
 from kit.sample import random_generator
 
 from numbalite import cuda
@@ -285,7 +286,8 @@ def test_pad_with_statistics_and_ramps_matches_numpy(dtype):
     device = cuda.to_device(host)
     widths = ((1, 2), (3, 0))
     for mode in ("maximum", "mean", "median", "minimum"):
-        for length in (None, 2, (1, 2), 0, -1):
+        # The mean of no elements is NaN, whose integer depends on the processor.
+        for length in (None, 2, (1, 2), *([0] if IS_X86 else []), -1):
             assert_same(
                 np.pad, (device, widths, mode), (host, widths, mode), {"stat_length": length}
             )

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from kit.needs import needs_nvrtc
 
 from numbalite import cuda
 from numbalite.compilers import cache
@@ -407,6 +408,7 @@ def test_autotune_rejects_functions_that_are_not_kernels():
         cuda.autotune(over={"BLOCK": [1]})(cuda.jit("__global__ void k(int *x) { *x = 1; }"))
 
 
+@needs_nvrtc
 def test_constants_without_effect_on_the_gpu_code_are_the_same_variant():
     def copy(x, y):
         """

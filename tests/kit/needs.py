@@ -2,6 +2,7 @@
 software."""
 
 import pathlib
+import platform
 import shutil
 
 import numpy as np
@@ -10,6 +11,15 @@ import pytest
 from numbalite.compilers import toolkit
 
 NO_NVRTC = "NVRTC is not installed"
+
+IS_X86 = platform.machine() == "x86_64"
+
+
+def x86_only(reason):
+    """Marks tests of reports that only an x86-64 processor makes possible (docs/install.md, "64-bit
+    Arm")."""
+    return pytest.mark.skipif(not IS_X86, reason=f"x86-64 only: {reason}")
+
 
 needs_nvrtc = pytest.mark.skipif(not toolkit.libraries(), reason=NO_NVRTC)
 

@@ -4,6 +4,7 @@ import pathlib
 import random
 
 import pytest
+from kit.needs import needs_nvrtc
 
 from numbalite import compilers
 from numbalite.compilers import cache, pack
@@ -78,6 +79,7 @@ def test_the_key_does_not_depend_on_the_folder_of_the_package():
         assert pack.source_key(other) != pack.source_key(here)
 
 
+@needs_nvrtc
 def test_a_packed_image_is_used_instead_of_a_compilation(pack_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
     source = Source('extern "C" __global__ void k() { }', kernels=("k",), describe=False)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kit.needs import x86_only
 
 from numbalite import cuda
 from numbalite.errors import KernelError
@@ -9,6 +10,7 @@ from numbalite.errors import KernelError
 pytestmark = pytest.mark.sim
 
 
+@x86_only("clang++ checks the size of a stack frame")
 @pytest.mark.parametrize("is_checked", [False, True])
 @pytest.mark.parametrize("size", [700_000, 1_600_000, 100_000_000])
 def test_a_frame_larger_than_the_guard_is_a_stack_overflow(size, is_checked):

@@ -7,6 +7,7 @@ import sys
 import textwrap
 
 import pytest
+from kit.needs import x86_only
 from sim_driver import HERE, DriverError
 
 
@@ -92,6 +93,7 @@ def test_writes_adjacent_to_an_array_are_reported(sim_driver, engine_kernels, in
     sim_driver.free(pointer)
 
 
+@x86_only("clang++ checks the size of a stack frame")
 def test_stack_overflow_ends_the_kernel(sim_driver, engine_kernels, device_data):
     engine_kernels.recurse(1, 4, device_data, 10)
     sim_driver.synchronize()
@@ -108,6 +110,7 @@ def test_stack_overflow_ends_the_kernel(sim_driver, engine_kernels, device_data)
     sim_driver.cuCtxSetLimit(0, old)
 
 
+@x86_only("an integer division by zero traps")
 def test_division_by_zero_returns_a_gpus_result(sim_driver, engine_kernels, device_data):
     engine_kernels.division(1, 1, device_data, 1 << 33)
     out = sim_driver.download(device_data, 17, "q")
@@ -138,6 +141,7 @@ def test_trap_ends_the_kernel(sim_driver, engine_kernels, device_data):
     assert "thread (9,0,0)" in caught.text
 
 
+@x86_only("a misaligned vector access traps")
 def test_misaligned_vector_access_ends_the_kernel(sim_driver, engine_kernels, device_data):
     engine_kernels.misaligned(1, 1, device_data)
     assert pending_fault(sim_driver).code == 716
