@@ -16,8 +16,8 @@ enum rounding { to_nearest = 0, up = 0x400000, down = 0x800000, to_zero = 0xc000
 #error "the simulator runs on x86-64 and on AArch64"
 #endif
 
-/* Returns a value that the compiler does not fuse into an fma. For Arm, clang++ 14 fuses a product that must not
- * be contracted with a sum that may be. */
+/* Returns a value that the compiler does not fuse into an fma. For Arm, clang++ 14 fuses a product
+ * that must not be contracted with a sum that may be. */
 template <class T> NUMBALITE_SIM_INLINE T apart(T x) {
 #if defined(NUMBALITE_SIM_CLANG) && !defined(__aarch64__)
     return x;
