@@ -51,14 +51,14 @@ def main(arguments: list[str]) -> int:
     shown[2].add_argument("-o", "--output", default="kernels.lcov", help="(%(default)s)")
     run.add_argument("program", nargs=argparse.REMAINDER, metavar="FILE ...")
     chosen = parser.parse_args(arguments)
-    commands = {
+    functions = {
         "run": _run_with_coverage,
         "report": _print_report,
         "html": _write_html_report,
         "lcov": _write_lcov_report,
         "erase": _erase_data,
     }
-    return commands[chosen.command](chosen)
+    return functions[chosen.command](chosen)
 
 
 def _run_with_coverage(chosen):
