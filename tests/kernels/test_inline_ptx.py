@@ -71,6 +71,10 @@ __global__ void scalars(unsigned* o, const float* f) {
     *o++ = r;
     asm("vset4.u32.u32.gt %0, %1, %2, %3;" : "=r"(r) : "r"(0x01ff0305), "r"(0x03010005), "r"(0));
     *o++ = r;
+    asm("{ .reg .pred p; setp.lt.s32 p|_, %1, 0; selp.u32 %0, 7, 9, p; }" : "=r"(r) : "r"(-1));
+    *o++ = r;
+    asm("{ .reg .pred p; setp.lt.s32 _|p, %1, 0; selp.u32 %0, 7, 9, p; }" : "=r"(r) : "r"(-1));
+    *o++ = r;
 }
 __global__ void memory(unsigned* o) {
     unsigned r, lo, hi;
@@ -128,11 +132,11 @@ def ptx_kernels():
 
 
 def test_inline_ptx_arithmetic_matches_expected(ptx_kernels):
-    out = np.zeros(23, np.uint32)
+    out = np.zeros(25, np.uint32)
     ptx_kernels.scalars[1, 1](out, np.array([3], np.float32))
     assert out.tolist() == [
         0xBE, 0xFFFFFFBE, 0x12345FF8, 7, 1, 0xFFFFFFFE, 2, 3, 10, 5, 2**32 - 3, 0, 0, 0x44442222, 9, 1,
-        0x42004500, 3, 15, 11, 364, 0x7FFF8001, 0x00010100,
+        0x42004500, 3, 15, 11, 364, 0x7FFF8001, 0x00010100, 7, 9,
     ]  # fmt: skip
 
 
@@ -303,6 +307,9 @@ def test_unsupported_ptx_instruction_is_named():
         ("wgmma.fence.sync.aligned;", "wgmma.fence"),
         ("mov.u32 %0, %envreg3;", "%envreg3"),
         ("selp.u32 %0, 1, 2, %0;", "no predicate"),
+        ("add.u32 %0, _, 1;", "the operand _"),
+        ("{ .reg .b64 d; mov.b64 d, {_, %0}; }", "the operand _"),
+        ("selp.u32 %0, 1, 2, _;", "the operand _"),
         ("{ .reg .pred p; setp.eq.u32 p, 1, 1; mov.u32 %0, p; }", "a predicate"),
         ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 32;", "tcgen05.alloc"),
     ):

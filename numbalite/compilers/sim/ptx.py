@@ -261,9 +261,8 @@ class _AsmStatement(
         return self.register_variable(operand)[0]
 
     def register_variable(self, operand):
-        """Returns (variable, C++ type) of a register; (variable, None) if the type is unknown."""
-        if operand == "_":
-            return f"{PTX}nobody()", None
+        """Returns (variable, C++ type) of a register; (variable, None) if the type is unknown. The operand
+        `_` has no variable: it discards a result, and is not a source (see write_register)."""
         special = operand.replace("%%", "%")
         if special in _SPECIAL:
             return _SPECIAL[special], None
