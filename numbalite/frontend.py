@@ -25,20 +25,20 @@ def attach() -> None:
 
 
 def suggest_extension() -> None:
-    """In a Jupyter kernel, a note at the end of the running cell mentions `%load_ext numbalite`, unless a
-    cell has run it. Called when a cell imports numbalite.cuda."""
+    """Adds a note about `%load_ext numbalite` at the end of the running cell, in a Jupyter kernel without the
+    extension. Called when a cell imports numbalite.cuda."""
     shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if getattr(shell, "kernel", None) is None:
         return
 
-    def at_end(result=None):
-        shell.events.unregister("post_run_cell", at_end)
+    def show_hint(result=None):
+        shell.events.unregister("post_run_cell", show_hint)
         cell = getattr(getattr(result, "info", None), "raw_cell", None) or ""
         is_loaded = "numbalite" in shell.extension_manager.loaded
         if "numbalite" in cell and not is_loaded and "numbalite.course" not in sys.modules:
             load().hint()
 
-    shell.events.register("post_run_cell", at_end)
+    shell.events.register("post_run_cell", show_hint)
 
 
 def html_method(kind: str) -> Callable[[Any], str]:

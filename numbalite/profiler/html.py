@@ -32,7 +32,7 @@ def profile_html(p: profile) -> str:
     most = max(map(_highest_weight, kernels.values()))
     parts = [_summary_html(p)] if len(kernels) > 1 else []
     parts += [kernel_html(kernel, most) for kernel in kernels.values()]
-    return "".join([*parts, f"<p><small>{escape(text.counter_basis(p))}</small></p>"])
+    return "".join([*parts, f"<p><small>{escape(text.counter_source_note(p))}</small></p>"])
 
 
 def _summary_html(p):

@@ -34,8 +34,8 @@ LEGEND = (
 )
 
 
-def counter_basis(p: profile) -> str:
-    """Returns a sentence that states what determines the counters: the machine code or the source."""
+def counter_source_note(p: profile) -> str:
+    """Returns a sentence that states whether the counters are those of the machine code or of the source."""
     if p.counters_are == "as compiled":
         return f"Widths and numbers of accesses are those of NVRTC's machine code for the {p.gpu.name}."
     reasons = dict.fromkeys(launch.written_because for launch in p.launches)
@@ -153,7 +153,7 @@ def profile_text(p: profile) -> str:
     kernels = p.kernels
     if not kernels:
         return f"profile for the {p.gpu.name}: no kernel was launched"
-    parts = [*map(kernel_text, kernels.values()), f"{LEGEND}\n{counter_basis(p)}"]
+    parts = [*map(kernel_text, kernels.values()), f"{LEGEND}\n{counter_source_note(p)}"]
     if len(kernels) > 1:
         parts.append(summary(p))
     return "\n\n".join(parts)

@@ -105,7 +105,7 @@ class KeyContents:
         self._file = function.file
         captured = [
             (name, self._captured_key(scope, name, chains))
-            for name, chains in sorted(_names_read(function).items())
+            for name, chains in sorted(_attribute_chains(function).items())
         ]
         self._file = before
         return (
@@ -302,9 +302,9 @@ def _dtype_key(dtype):
     return *head, dtype.isalignedstruct, fields
 
 
-def _names_read(function: PythonFunction) -> dict[str, set]:
-    """Returns {name read by the body: attribute chains read from this name}; the chain () is the
-    value itself."""
+def _attribute_chains(function: PythonFunction) -> dict[str, set]:
+    """Returns {name: attribute chains} of the names that the body reads: ("b", "c") for a.b.c, and
+    () for the name alone."""
     if function.used is None:
         function.used = _find_used_names(function)
     return function.used

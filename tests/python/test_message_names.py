@@ -35,7 +35,7 @@ def add_helper(a, b):
 
 
 @cuda.jit
-def other_kernel(v):
+def store_kernel(v):
     v[0] = 1
 
 
@@ -121,10 +121,10 @@ def test_messages_use_the_users_function_and_variable_names(statement):
 
 ARGUMENTS = [
     "v", "f", "p", "p[0]", "p[0].v", "'text'", "None", "n", "1.5", "2", "(1, 2)", "math", "v[0]", "w", "w[0]", "True",
-    "1j", "add_helper", "other_kernel", "plus_ufunc", "cuda.threadIdx", "v[1:]", "np.float32", "np.float16(n)",
+    "1j", "add_helper", "store_kernel", "plus_ufunc", "cuda.threadIdx", "v[1:]", "np.float32", "np.float16(n)",
 ]  # fmt: skip
 BUILTINS = """abs min max round int float bool complex len sum any all pow divmod isinstance print range enumerate zip
-    tuple str list type getattr sorted add_helper other_kernel plus_ufunc plus_ufunc.reduce cuda.to_device cuda.jit v.sum p.foo n.real
+    tuple str list type getattr sorted add_helper store_kernel plus_ufunc plus_ufunc.reduce cuda.to_device cuda.jit v.sum p.foo n.real
     math.foo cuda.foo""".split()
 
 

@@ -84,8 +84,9 @@ void nl_sim_stacks_reset(nl_sim_stacks *stacks) {
         nl_sim_stacks_release(stacks, i);
 }
 
-/* Returns whether pages are allocated below the addresses that most kernels use. */
-static int has_deep_pages(const nl_sim_fiber_stack *stack, size_t deep) {
+/* Returns whether a kernel has used the deep part of the stack, which most kernels do not reach:
+ * the `deep` bytes at its low end. The page at the top of this part is resident if so. */
+static int is_deep_part_resident(const nl_sim_fiber_stack *stack, size_t deep) {
     unsigned char resident = 0;
     return mincore(stack->low + deep - page_size(), page_size(), &resident) == 0 && resident & 1;
 }
@@ -95,8 +96,8 @@ void nl_sim_stacks_trim(nl_sim_stacks *stacks) {
     if (stacks->count <= MAX_DEEP_STACKS || stacks->size <= NL_SIM_STACK_OWN)
         return;
     size_t deep = stacks->size - NL_SIM_STACK_OWN;
-    if (!has_deep_pages(&stacks->all[0], deep) &&
-        !has_deep_pages(&stacks->all[stacks->count - 1], deep))
+    if (!is_deep_part_resident(&stacks->all[0], deep) &&
+        !is_deep_part_resident(&stacks->all[stacks->count - 1], deep))
         return;
     for (unsigned i = 0; i < stacks->count; i++)
         (void)madvise(stacks->all[i].low, deep, MADV_DONTNEED);
