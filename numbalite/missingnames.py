@@ -1,4 +1,4 @@
-"""Maps names that NumPy or CuPy has and numbalite.cuda lacks to advice."""
+"""Suggests replacements for names of NumPy and CuPy that numbalite.cuda lacks."""
 
 from __future__ import annotations
 

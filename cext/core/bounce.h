@@ -5,8 +5,8 @@
 
 #include "core/device.h"
 
-/* An upload on a stream of at most this size first copies the source to page-locked memory, and
- * returns without waiting for the stream. */
+/* Maximum bytes of an upload on a stream that copies its source to page-locked memory and returns
+ * without waiting for the stream. */
 #define NL_BOUNCE_ASIDE ((size_t)8 << 20)
 #define NL_BOUNCE_PARTS 64
 

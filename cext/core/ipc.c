@@ -45,8 +45,8 @@ static void explain_open_failure(nl_error *err) {
                              "and the device must reach it)");
 }
 
-/* Sets the size from the memory's address to the end of its allocation. If the driver does not
- * return the end, the size is set to a huge value. */
+/* Sets memory->size to the number of bytes from memory->address to the end of the allocation, or to
+ * SIZE_MAX / 2 if the driver cannot return the allocation's range. */
 static int read_allocation_size(nl_ipc_memory *memory, nl_error *err) {
     CUdeviceptr base = 0;
     size_t size = 0;

@@ -235,8 +235,8 @@ static int is_complete_by_deadline(uint64_t deadline, CUresult (*query)(void *ha
 }
 
 /* Waits for the awaited work, and then for all work of the devices that have modules with records:
- * queued kernels must also find the stop flag set. Returns 1 if the awaited work is complete; other
- * kernels may be running at the deadline if they are not stoppable. */
+ * queued kernels must also find the stop flag set. Returns 1 if the awaited work was complete
+ * before the deadline, even if another kernel, which is not stoppable, is still running. */
 static int wait_for_devices_lock_held(const nl_wait_end *how, CUcontext current,
                                       uint64_t deadline) {
     (void)nl_cu.CtxSetCurrent(current);

@@ -48,12 +48,13 @@ typedef struct nl_wait_end {
     int is_timeout;
 } nl_wait_end;
 
-/* Sets the function that stops kernels. The stopping function returns 1 and a message if it has
- * stopped the work, else 0. */
+/* Sets the function that a wait calls to stop kernels when the wait is interrupted or times out.
+ * `stop` returns 1 and writes a message to `text` if the awaited work is complete afterwards, else
+ * 0. */
 void nl_wait_set_stopper(int (*stop)(const nl_wait_end *end, char *text, size_t size));
-/* Sets the functions that report failed asserts. `have` returns whether a failed assert was not yet
- * reported; `take` removes a failed assert and returns 1, or 0 if there is none. Until all failed
- * asserts are removed, a completed wait returns NL_STATUS_FAILED. */
+/* Sets the functions that report failed asserts. `have` returns whether there is an unreported
+ * failed assert; `take` moves one to `fault` and returns 1, or returns 0 if there is none. Until
+ * all failed asserts are removed, a completed wait returns NL_STATUS_FAILED. */
 void nl_wait_set_failure_hooks(int (*have)(void), int (*take)(nl_fault *fault));
 /* Records that the process uses streams that are not ordered with the default stream. */
 void nl_wait_set_has_unordered(void);

@@ -58,7 +58,8 @@ static PyObject *find_kernel_in_python(const nl_py_reducer *r, const nl_reduce_s
     return found;
 }
 
-/* Returns a new reference to a tuple (Dispatcher, dtype of its plan). */
+/* Returns a new reference to the tuple (Dispatcher of a step's kernel, dtype of the plan that the
+ * kernel reads). Calls r->find only for the first step with this kernel. */
 static PyObject *find_kernel(const nl_py_reducer *r, const nl_reduce_step *s, int masked,
                              int exclusive) {
     PyObject *found = NULL;

@@ -65,8 +65,8 @@ template <> struct real<float> {
     static NUMBALITE_FUNCTION float epsilon() {
         return 5.9604645e-08f;
     }
-    /* Returns the middle of the x-th of 2^32 equal parts of (0, 1), rounded; rounding may return
-     * 1. */
+    /* Divides (0, 1) into 2^32 equal parts and returns the midpoint of part x, rounded to a float:
+     * the last midpoints round to 1. */
     static NUMBALITE_FUNCTION float middle(uint32 x) {
         return ((float)x + 0.5f) * 2.3283064e-10f;
     }
@@ -214,9 +214,9 @@ template <class R> NUMBALITE_FUNCTION R log_of(R u) {
     return real<R>::log_of(exponent, f);
 }
 
-/* Returns an exponential number with mean 1, computed from the middle of the x-th of equally likely
- * parts, in descending order. Both tails have full resolution: near 0 the step size is that of x,
- * not that of floats near 1. */
+/* Returns an exponential number with mean 1: its distribution is divided into equally likely parts,
+ * in descending order, and the number is computed from the midpoint of part x. Both tails have full
+ * resolution: near 0 the step size is that of x, not that of floats near 1. */
 template <class R> NUMBALITE_FUNCTION R exponential_of(typename real<R>::word x) {
     typedef typename real<R>::word word;
     word top = (word)1 << (8 * sizeof(word) - 1);

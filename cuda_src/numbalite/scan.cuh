@@ -2,10 +2,11 @@
  *
  * A row (a 1-D slice along the axis) is scanned by one thread (in shared memory, if the row is
  * short), by a warp, or in tiles with a block for each tile. Tiles use the decoupled look-back of
- * lookback.cuh: every element is read and written once. If neighbouring rows have neighbouring
- * elements (columns), one thread scans one or several columns (vec.cuh). If there are too few
- * columns for one thread each, columns are scanned in tiles of 32 columns by 64 elements, or, if
- * the columns are few and long, in parts whose totals earlier launches have computed and scanned.
+ * lookback.cuh: every element is read and written once. If the first elements of neighbouring rows
+ * are adjacent in memory, the rows are called columns, as in a C-contiguous matrix: one thread scans
+ * one or several columns (vec.cuh). If there are too few columns for one thread each, columns are
+ * scanned in tiles of 32 columns by 64 elements, or, if the columns are few and long, in parts,
+ * after other launches have computed and scanned the totals of the parts.
  * Elements are combined in order, as in reduce.cuh, whose plan is also used for scans: the kept
  * dimensions enumerate the rows, and the only reduced dimension is the axis. */
 #ifndef NUMBALITE_SCAN_CUH

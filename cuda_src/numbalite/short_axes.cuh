@@ -1,9 +1,9 @@
 /* short_axes: reductions of neighbouring columns, and of rows that are too short for a warp. The
  * plan, the operators and the results are those of reduce.cuh.
  *
- * - Schedule "columns": neighbouring results have neighbouring elements, like the columns of a
- *   C-contiguous matrix. A thread reduces V neighbouring columns by 16-byte loads; the warps of a
- *   block reduce contiguous ranges of a part.
+ * - Schedule "columns": the elements of neighbouring results are adjacent in memory, like the
+ *   columns of a C-contiguous matrix. A thread reduces V neighbouring columns by 16-byte loads; the
+ *   warps of a block reduce contiguous ranges of a part.
  * - Schedule "teams" is for rows of 16 to 512 bytes: one lane reads each 16-byte unit of a row.
  * - Schedule "short rows" is for rows of up to some hundred elements, of any length and alignment:
  *   a few lanes reduce each row, for commutative operations.

@@ -9,7 +9,8 @@ namespace ptx {
 
 typedef unsigned __int128 wide128;
 
-/* Classifies types: floating-point types, and the unsigned integer types of the same size. */
+/* Describes a type: `real` is 1 for floating-point types; `plain` is T, or the unsigned type of the
+ * same size if T is a signed integer type. */
 template <class T> struct kind {
     enum { real = 0 };
     typedef T plain;

@@ -1,7 +1,7 @@
 """Extracts the headers that NVRTC 13.3 and newer contain: cuda_fp16.h, cooperative groups, CCCL and others.
 
 The headers are written once into a folder of the disk cache, if a source needs headers that no package next
-to NVRTC contains. NVRTC does not contain the CUDA runtime's headers (cuda_runtime.h) and cuRAND.
+to NVRTC contains. NVRTC contains neither the CUDA runtime's headers (cuda_runtime.h) nor cuRAND's.
 """
 
 from __future__ import annotations

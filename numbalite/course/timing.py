@@ -11,7 +11,7 @@ import statistics
 import time
 
 _BATCH = 2e-4
-"""Seconds that one measurement takes at least: so many calls are made in it."""
+"""Minimum seconds of one measurement: shorter calls are repeated within it, up to 1000 times."""
 _ENOUGH = 2.0
 """Seconds after which no further measurement begins."""
 
@@ -32,12 +32,12 @@ def timed(f, *args, repeat=7, **kw) -> float:
     f : function
         The function.
     *args : object
-        Its arguments.
+        The positional arguments of f.
     repeat : int
-        The number of measurements. The number is smaller if all measurements
-        together would take longer than two seconds.
+        The number of measurements. No further measurement begins after two
+        seconds.
     **kw : object
-        Its arguments by keyword.
+        The keyword arguments of f.
 
     Returns
     -------

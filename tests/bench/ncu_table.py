@@ -7,9 +7,10 @@
 Each FOLDER/*.py is a program that launches kernels with numbalite, without arguments. It runs on
 the GPU under `ncu --csv`, and on the simulator by `numbalite profile --json`. --record only runs
 ncu, and stores its output as RECORDS/NAME.csv; --recorded makes the table from these files, without
-a GPU: of several folders, a later one adds its metrics to those of the launches of the first;
-without either, both run. Two kernels of a program whose names differ only in a last "_1" and
-"_2" are versions of one kernel: the table states whether the faster one was predicted.
+a GPU. If --recorded names several folders, the metrics of the later folders are added to the
+launches of the first. Without either option, ncu runs and the table is made from its output. Two
+kernels of a program whose names are equal up to the suffixes "_1" and "_2" are versions of one
+kernel: the table states whether the profiler predicted which version is faster.
 
 Launches are matched by the kernel's name, grid and block, in their order.
 """

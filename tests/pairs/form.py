@@ -55,12 +55,12 @@ class KernelPair:
     text: str
     file: str
     first: int
-    """The line of the file in which the text begins."""
+    """The number of the line of `file` in which the text begins."""
     function: object = field(repr=False)
 
     @property
     def lines(self) -> set:
-        """Returns the lines of the file that the report may name."""
+        """Returns the numbers of the lines with a `//!` mark: a correct report states one of them."""
         found = {
             self.first + number
             for number, line in enumerate(self.text.split("\n"))

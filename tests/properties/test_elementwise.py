@@ -18,7 +18,8 @@ REALS = [*INTEGERS, *FLOATS]
 
 
 class ElementwiseOperation:
-    """An expression, the equivalent NumPy ufunc, and the dtypes of its loops ("r": of the result)."""
+    """An expression, the equivalent NumPy ufunc (`oracle`), and the dtypes of its loops; `result` is
+    the dtype of the result if it is not that of the arguments."""
 
     def __init__(
         self, oracle, expression, dtypes, args="x, y", result=None, ulps=0, scale=0.0, mix=True
@@ -32,8 +33,8 @@ class ElementwiseOperation:
         return self.args.count(",") + 1
 
     def some_dtypes(self, target):
-        """Most of the time of these tests is compilation, above all on the simulator, where each
-        loop is compiled by itself: a few dtypes are enough for most."""
+        """Returns all dtypes, or on the simulator only a few, unless drawn.LONG is set: the simulator
+        compiles each loop separately, which takes most of the time of these tests."""
         if drawn.LONG or not cuda.is_simulated():
             return self.dtypes
         few = ("i4", "f4", "c8") if target == "cuda" else ("?", "i1", "u4", "i8", "f2", "f4", "c16")

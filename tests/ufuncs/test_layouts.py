@@ -1,5 +1,6 @@
-"""Tests element-wise functions and sums for every layout that has its own kernel: different
-misalignments, transposed arrays, ends of rows; sums over columns have a GPU's order."""
+"""Tests element-wise functions, reductions and scans for every layout that has its own kernel:
+different misalignments, transposed arrays, ends of rows, columns. Column reductions must combine
+the elements in order."""
 
 import numpy as np
 import pytest

@@ -21,8 +21,8 @@ typedef struct nl_sim_name {
  * found. */
 int nl_sim_names_find(const nl_sim_object *image, nl_sim_site site, unsigned column,
                       nl_sim_name *name);
-/* Finds the name like nl_sim_names_find, for the source position of the instruction before the
- * return address `pc`. */
+/* Like nl_sim_names_find, but for the source position of the instruction before the return address
+ * `pc`. */
 int nl_sim_names_find_pc(const nl_sim_object *image, const void *pc, nl_sim_name *name);
 
 #endif
