@@ -314,8 +314,7 @@ __global__ void beyond(float *x, int k) { x[k] = 1; }
 
 @pytest.mark.parametrize("lineinfo", [False, True])
 def test_faults_without_checks_report_the_kernel(lineinfo):
-    """lineinfo=True increases the compile time by a third, so it is only used where it is
-    requested."""
+    """lineinfo=True increases the compile time by a third, so it is used only on request."""
     kernels = cuda.module(FAULTS, lineinfo=lineinfo)
     x = device_zeros(32)
     advice = "; run it under `with cuda.checks():` to see the "
