@@ -144,11 +144,11 @@ def test_shared_memory_race_without_a_barrier_is_reported(name):
 
 # Cases: body of the kernel, blocks, threads, and text of the report.
 REMEDIES = {
-    "a histogram": ("out[data[i] % 3] += 1;", 1, 64, "takes an atomic .*if they take turns"),
-    "of a warp": ("out[data[i] % 3] += 1;", 1, 32, "takes an atomic"),
+    "a histogram": ("out[data[i] % 3] += 1;", 1, 64, "needs an atomic .*if they take turns"),
+    "of a warp": ("out[data[i] % 3] += 1;", 1, 32, "needs an atomic"),
     "of blocks": ("out[data[i] % 3] += 1;", 8, 1, "nothing that orders the blocks: .*an atomic"),
-    "a maximum": ("if (data[i] > out[0]) out[0] = data[i];", 1, 64, "takes an atomic"),
-    "fields": ("out[0] += i; out[1] -= i; out[2] += 2 * i;", 1, 64, "takes an atomic"),
+    "a maximum": ("if (data[i] > out[0]) out[0] = data[i];", 1, 64, "needs an atomic"),
+    "fields": ("out[0] += i; out[1] -= i; out[2] += 2 * i;", 1, 64, "needs an atomic"),
     "a reduction": (
         "for (int w = n / 2; w; w /= 2) if (t < w) data[t] += data[t + w];",
         1,
@@ -207,7 +207,7 @@ REMEDIES = {
 def test_race_report_suggests_the_fitting_remedy(name):
     source, grid, block, words = REMEDIES[name]
     text = race_report_of(source, words, grid=grid, block=block)
-    assert ("takes an atomic" in text) == ("an atomic" in words)
+    assert ("needs an atomic" in text) == ("an atomic" in words)
 
 
 BOTH_SIDES = replace_placeholders(
@@ -473,9 +473,9 @@ COMPARED = {
 @pytest.mark.parametrize("update", COMPARED)
 def test_check_then_write_race_suggests_an_atomic(update, seed):
     of_grid, of_block = COMPARED[update]
-    race_report_of(of_grid, "takes an atomic", grid=3, seed=seed)
-    race_report_of(of_grid, "takes an atomic", grid=1, seed=seed)
-    race_report_of(of_block, "takes an atomic", grid=1, seed=seed)
+    race_report_of(of_grid, "needs an atomic", grid=3, seed=seed)
+    race_report_of(of_grid, "needs an atomic", grid=1, seed=seed)
+    race_report_of(of_block, "needs an atomic", grid=1, seed=seed)
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2, 3])

@@ -48,7 +48,7 @@ typedef struct words {
 } words;
 
 #define ORDERLESS ", with nothing that orders the blocks"
-#define BOTH ": both change what they have read, which takes an atomic "
+#define BOTH ": both threads update the value, which needs an atomic operation "
 #define LANES " between (the lanes of a warp are not in lockstep)"
 
 #define WORDS(atomics, syncthreads, syncwarp, threadfence) \
