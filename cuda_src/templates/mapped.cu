@@ -72,10 +72,8 @@ struct nl_mapped {
         find_reduced(place, first_of_piece);
         ${reads}
 #pragma unroll
-        for (int j = 0; j < N; ++j) {
-            const numbalite::int64 i = first_of_piece + j;
+        for (int j = 0; j < N; ++j)
             made[j] = numbalite::nl_convert<${M}>(${mapped});
-        }
     }
     NUMBALITE_FUNCTION int lead(numbalite::int64 i) const { return (int)(i % count); }
     NUMBALITE_FUNCTION piece fetch(numbalite::int64 i) const {

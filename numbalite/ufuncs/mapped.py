@@ -50,20 +50,9 @@ class KernelForm(NamedTuple):
     width: int
     """The width of mapped.cu; 0: each element's offset is computed from its number."""
     kinds: tuple[str, ...]
-    """For each operand: "array", "same" (an array with stride 0 along the reduced axes), "value" (a number) or "place"
-    (an IndexOperand)."""
+    """For each operand: "array", "same" (an array with stride 0 along the reduced axes) or "value"
+    (a number)."""
     stored: tuple[np.dtype, ...]
-
-
-class IndexOperand:
-    """An operand whose value is computed: the index of an element among the elements that are reduced to the same
-    result, in C order."""
-
-    shape: tuple[int, ...] = ()
-    dtype = np.dtype(np.int64)
-
-
-PLACE = IndexOperand()
 
 
 class MapReduce:
@@ -141,9 +130,7 @@ class MapReduce:
         )
 
     def _as_operand(self, value, stream):
-        """Returns the operand as an aligned device array, a NumPy scalar, or PLACE."""
-        if value is PLACE:
-            return value
+        """Returns the operand as an aligned device array or a NumPy scalar."""
         if operands.is_on_device(value):
             array = operands.device_view(value)
             return array if operands.is_aligned(array) else array.copy(stream=stream)
@@ -323,7 +310,7 @@ def _operands_size(form):
 def _operand_kind(value, step):
     if isinstance(value, _core.DeviceArray):
         return "array" if step else "same"
-    return "place" if value is PLACE else "value"
+    return "value"
 
 
 def _load_statement(number, kind, dtype):
@@ -339,9 +326,7 @@ def _element_expression(number, kind, cxx):
     """Returns the C++ expression for element j of the N loaded elements of an operand."""
     if kind in _ARRAYS:
         return f"x{number}.template get<{cxx}>(j)"
-    if kind == "value":
-        return f"numbalite::nl_ufunc::value_in<{cxx}>(given.operands.slots[{number}])"
-    return "i"
+    return f"numbalite::nl_ufunc::value_in<{cxx}>(given.operands.slots[{number}])"
 
 
 def _memory_type(dtype):
@@ -349,7 +334,7 @@ def _memory_type(dtype):
 
 
 def _operand_slot(value, scalar):
-    if value is PLACE or isinstance(value, _core.DeviceArray):
+    if isinstance(value, _core.DeviceArray):
         return bytes(16)
     return np.asarray(value).astype(scalar.dtype).tobytes().ljust(16, b"\0")
 

@@ -44,7 +44,7 @@ def test_map_reduce_kernels_compile(compile_with_nvrtc, toolkit_options, lanes):
     fold = mapped.MapReduce(function, signature, cuda_ufunc_for(np.add), np.dtype("f8"))
     stored = np.dtype("f2"), np.dtype("f8"), np.dtype("i8")
     for dims, width, kind in ((1, 2, "array"), (3, 1, "same"), (3, 0, "array")):
-        form = mapped.KernelForm(lanes, False, dims, width, (kind, "value", "place"), stored)
+        form = mapped.KernelForm(lanes, False, dims, width, (kind, "value", "value"), stored)
         builder, _ = fold.generate_kernel(form)
         result = compile_with_nvrtc(builder.join_source(), 90, toolkit_options)
         assert result.status == 0, result.log
