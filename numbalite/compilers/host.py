@@ -263,7 +263,7 @@ def _instrumentation_flags(family, checks):
     # No vectorization: a vectorized access of 16 bytes has another alignment and element index than the source.
     # The instrumentation also omits accesses of more than 16 bytes.
     if family == "gcc":
-        told = ["distinguish-volatile=1", "instrument-func-entry-exit=0"]
+        parameters = ["distinguish-volatile=1", "instrument-func-entry-exit=0"]
         return [
             *flags,
             "-fno-tree-vectorize",
@@ -271,9 +271,9 @@ def _instrumentation_flags(family, checks):
             "-fsanitize=thread",
             "-fno-tree-tail-merge",  # each inserted call keeps its own source line
             "-fno-crossjumping",
-            *(word for t in told for word in ("--param", f"tsan-{t}")),
+            *(word for t in parameters for word in ("--param", f"tsan-{t}")),
         ]
-    told = [
+    parameters = [
         "instrument-func-entry-exit=0",
         "distinguish-volatile=1",
         "instrument-read-before-write=1",
@@ -283,7 +283,7 @@ def _instrumentation_flags(family, checks):
     flags.append("-fsanitize=thread")
     flags += ["-mllvm", "-enable-tail-merge=0"]  # each inserted call keeps its own source line
     flags += ["-fno-discard-value-names"]  # irpatch.py recognizes bit-fields by value names
-    return [*flags, *(word for t in told for word in ("-mllvm", f"-tsan-{t}"))]
+    return [*flags, *(word for t in parameters for word in ("-mllvm", f"-tsan-{t}"))]
 
 
 def _can_trap_reals():

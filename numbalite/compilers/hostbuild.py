@@ -324,7 +324,7 @@ def _additional_include_folders(log, texts, real):
 def _create_image(source, kind, data, log, unit):
     """Creates the Image of a shared object. unit: the IR of the kernels, if the compiler generated it."""
     names = [*source.kernels, *source.variables]
-    told = {int(match[1]): match[0].decode() for match in _DESCRIPTION.finditer(data)}
+    texts = {int(match[1]): match[0].decode() for match in _DESCRIPTION.finditer(data)}
     symbols = names  # the runtime reads the description table in the image
     if kind == "sim":
         _check_shared_size(data, source, unit)
@@ -337,7 +337,7 @@ def _create_image(source, kind, data, log, unit):
         data=data,
         arch=kind,
         lowered=dict(zip(names, symbols, strict=True)),
-        descriptions={name: told[i] for i, name in enumerate(names)} if source.describe else {},
+        descriptions={name: texts[i] for i, name in enumerate(names)} if source.describe else {},
         log=log,
         source=source.text,
     )

@@ -51,8 +51,8 @@ def compile_without_conflicts(source, run, texts):
         if not found or _DIRECTIVE not in source.text:
             break
         hidden |= found
-    told = " ".join(re.findall(r"error: ([^\n]*)", str(last)))
-    raise first if any(re.search(rf"\b{name}\b", told) for name in hidden) else last
+    messages = " ".join(re.findall(r"error: ([^\n]*)", str(last)))
+    raise first if any(re.search(rf"\b{name}\b", messages) for name in hidden) else last
 
 
 def _ambiguous_names(log, hidden):

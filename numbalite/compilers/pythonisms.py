@@ -266,22 +266,22 @@ def python_hints(text: Text, message: str):
             yield f'{token.text} does not exist in C++: write strings in double quotes, "%d"'
             break
     plain = _strip_source(text)
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     for slip, instead in _SLIPS:
         found = re.search(slip, plain, re.MULTILINE)
-        if found and not any(start <= found.start() < end for start, end in told):
+        if found and not any(start <= found.start() < end for start, end in reported):
             start, end = _extend_to_terms(plain, *found.span())
             if not _DECLARED.search(plain[start:end]):
                 written = plain[start:end].strip()
                 advice = instead if isinstance(instead, str) else instead(written)
                 yield f"{written} does not exist in C++: {advice}"
-                told.append((start, end))
+                reported.append((start, end))
     for slip, words, rewritten in _OTHERS:
         found = re.search(slip, plain)
         if found and re.search(words, message):
             yield rewritten(found[0].strip())
-            told.append(found.span())
-    if not told:
+            reported.append(found.span())
+    if not reported:
         yield from _missing_semicolon_hints(text, tokens, message)
 
 

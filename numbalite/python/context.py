@@ -481,10 +481,12 @@ def _with_parameters(node, names):
 
 def _runaway_recursion(unknown):
     if isinstance(unknown.node, ast.Call):
-        message = "cannot type infer runaway recursion: the call's result is only told by itself"
+        message = (
+            "cannot type infer runaway recursion: the result's type depends only on the call itself"
+        )
         remedy = "A recursive function needs a return without a call, which ends it."
     else:
-        message = f"the type of {unknown.node.id} cannot be told"
+        message = f"the type of {unknown.node.id} cannot be determined"
         remedy = "It is only computed from itself."
     problem = Problem(unknown.node, message, remedy)
     problem.place = unknown.place

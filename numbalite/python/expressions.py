@@ -77,7 +77,7 @@ class Expressions:
         """The names of the Python scope that the text uses: the name in C++ -> the value."""
         self.headers: set[str] = set()
         """Headers of the toolkit that the text needs."""
-        self.told = ValueRanges()
+        self.value_ranges = ValueRanges()
         """Facts about variables that follow from enclosing conditions."""
 
     # --- methods of the derived class
@@ -140,7 +140,7 @@ class Expressions:
 
     def _name(self, node):
         if self.is_local(node.id):
-            return self.told.narrow_range(self.variable(node), node.id)
+            return self.value_ranges.narrow_range(self.variable(node), node.id)
         found, value = lookup_name(self.scope, node.id)
         if not found:
             remedy = remedies.similar_name(node.id, [*self.scope.locals, *self.scope.globals])
@@ -355,21 +355,21 @@ class Expressions:
     def _undecided_operands(self, node, value_of) -> list[Value]:
         """Returns the Values of the operands of ``and`` and ``or``, up to the first operand that is decided
         at compile time, as in ``x is None or x[0] > 1``."""
-        values, is_and, before = [], isinstance(node.op, ast.And), self.told.save_state()
+        values, is_and, before = [], isinstance(node.op, ast.And), self.value_ranges.save_state()
         for item in node.values:
             values.append(value_of(item))
             if values[-1].is_constant and bool(values[-1].constant) is not is_and:
                 break
-            self.told.add_ranges(self, item, is_and)
-        self.told.restore_state(before)
+            self.value_ranges.add_ranges(self, item, is_and)
+        self.value_ranges.restore_state(before)
         return values
 
     def value_under_condition(self, test: ast.expr, holds: bool, node: ast.expr) -> Value:
         """Returns the Value of an expression that is evaluated only for one outcome of a condition."""
-        before = self.told.save_state()
-        self.told.add_ranges(self, test, holds)
+        before = self.value_ranges.save_state()
+        self.value_ranges.add_ranges(self, test, holds)
         value = self.value(node)
-        self.told.restore_state(before)
+        self.value_ranges.restore_state(before)
         return value
 
     def join_conditions(self, node: Any, values: Any) -> Value:

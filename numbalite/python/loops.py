@@ -34,7 +34,7 @@ class LoopState(NamedTuple):
 
 
 def translate_while(of: Any, node: Any) -> None:
-    of.told.forget_ranges(of.flow.bound_names(node))
+    of.value_ranges.forget_ranges(of.flow.bound_names(node))
     flag = _else_flag(of, node)
     test = of.condition_value(node.test)
     if test.is_constant and not test.constant:
@@ -45,7 +45,7 @@ def translate_while(of: Any, node: Any) -> None:
 
 
 def translate_for(of: Any, node: Any) -> None:
-    of.told.forget_ranges(of.flow.bound_names(node))
+    of.value_ranges.forget_ranges(of.flow.bound_names(node))
     over = of.value(node.iter)
     if isinstance(over.type, Sequence) and over.type.kind == "range":
         _range_loop(of, node, over)
@@ -81,13 +81,13 @@ def _emit_body(of, node, flag, first=(), test=None):
     """Writes the body of a loop, its closing brace and its ``else`` block."""
     of.loops.append(LoopState(flag))
     of.depth += 1
-    before = of.told.save_state()
+    before = of.value_ranges.save_state()
     if test is not None:
-        of.told.add_ranges(of, test, True)
+        of.value_ranges.add_ranges(of, test, True)
     for bind in first:
         bind()
     of.block(node.body)
-    of.told.restore_state(before)
+    of.value_ranges.restore_state(before)
     of.depth -= 1
     of.loops.pop()
     of.close_block(node.body[-1])

@@ -16,11 +16,11 @@ def commented_text(lines: Any, label: str, file: str, first: int) -> Text:
     if not lines:
         return Text("", label, (first,))
     width = max((len(line.text) for line in lines if len(line.text) < _COLUMN), default=0) + 2
-    out, numbers, told, last = [], [], set(), first
+    out, numbers, printed, last = [], [], set(), first
     for line in lines:
         if line.number > 0:
-            comment = "" if line.number in told else _line_comment(file, line.number)
-            told.add(line.number)
+            comment = "" if line.number in printed else _line_comment(file, line.number)
+            printed.add(line.number)
             code = f"{line.text:<{width}}" if len(line.text) < width - 1 else f"{line.text}  "
             out.append(f"{code}// {comment}" if comment else line.text)
             last = line.number

@@ -98,7 +98,7 @@ class Translator(Bindings):
         self.flow = DataFlow(tree.parameters(self.function.node.args), body)
         self.doubles = DoubleOperations(ast.Module(body, []), self.flow)
         self.blocks = BlockTree(body)
-        self.variables = Variables(self.flow, self.blocks, self.told)
+        self.variables = Variables(self.flow, self.blocks, self.value_ranges)
         self.names = (set(self.flow.assigned) - self._nested_functions()) | set(self.parameters)
 
     def _nested_functions(self):
@@ -204,7 +204,7 @@ class Translator(Bindings):
         """Visits the body. Returns whether a type changed."""
         self.lines = []
         self.taken = {}
-        self.told.restore_state(0)
+        self.value_ranges.restore_state(0)
         self._fresh = set()
         before = self.result
         self.variables.changed = False
@@ -323,14 +323,14 @@ class Translator(Bindings):
     # --- statements
 
     def block(self, statements: Any) -> None:
-        before = self.told.save_state()
+        before = self.value_ranges.save_state()
         for statement in statements:
             if statement not in self.flow.reached:
                 break
             self.statement(statement)
             if ends_control_flow(statement):
-                self.told.add_ranges(self, statement.test, False)
-        self.told.restore_state(before)
+                self.value_ranges.add_ranges(self, statement.test, False)
+        self.value_ranges.restore_state(before)
 
     def emit_inner_block(self, statements: Any) -> None:
         self.depth += 1
@@ -362,13 +362,13 @@ class Translator(Bindings):
         if method is None:
             what, instead = _STATEMENTS.get(kind, (kind, "something simpler"))
             self.fail(node, f"{what} is not possible in a kernel", f"Write {instead}.")
-        before = self.told.save_state()
+        before = self.value_ranges.save_state()
         try:
             method(node)
         except TypeUnknown:
             if self.is_final:
                 raise
-            self.told.restore_state(before)
+            self.value_ranges.restore_state(before)
         except Problem as problem:
             problem.node = problem.node or node
             raise
@@ -473,7 +473,7 @@ class Translator(Bindings):
             return
         self.decided.pop(node, None)
         self.emit(f"if ({test.text}) {{")
-        before = self.told.save_state()
+        before = self.value_ranges.save_state()
         self._emit_branch(node)
         while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
             following = node.orelse[0]
@@ -489,16 +489,16 @@ class Translator(Bindings):
         if node.orelse:
             self.emit("} else {", _previous_line(node.orelse[0]))
             self.emit_inner_block(node.orelse)
-        self.told.restore_state(before)
+        self.value_ranges.restore_state(before)
         self.close_block((node.orelse or node.body)[-1])
 
     def _emit_branch(self, node):
         """Writes the body of an ``if``, and returns the value ranges for its ``else`` block."""
-        before = self.told.save_state()
-        self.told.add_ranges(self, node.test, True)
+        before = self.value_ranges.save_state()
+        self.value_ranges.add_ranges(self, node.test, True)
         self.emit_inner_block(node.body)
-        self.told.restore_state(before)
-        self.told.add_ranges(self, node.test, False)
+        self.value_ranges.restore_state(before)
+        self.value_ranges.add_ranges(self, node.test, False)
 
     def close_block(self, last: Any, text: str = "}") -> None:
         """Writes the closing brace of a block with this last statement. The line number is 0, because no
@@ -572,16 +572,16 @@ class Translator(Bindings):
         given, args = node.exc, ()
         if isinstance(given, ast.Call):
             given, args = given.func, self._exception_args([*given.args, *given.keywords])
-        known = self.value(given).constant if given is not None else None
-        if isinstance(known, BaseException):
-            known, args = type(known), known.args
-        if not isinstance(known, type) or not issubclass(known, BaseException):
+        exception = self.value(given).constant if given is not None else None
+        if isinstance(exception, BaseException):
+            exception, args = type(exception), exception.args
+        if not isinstance(exception, type) or not issubclass(exception, BaseException):
             self.fail(
                 node,
                 "what a kernel raises is an exception by its name",
                 'Write raise ValueError("text").',
             )
-        self.emit(f"NUMBALITE_RAISE({string_literal(self.may_raise(known, args))});")
+        self.emit(f"NUMBALITE_RAISE({string_literal(self.may_raise(exception, args))});")
 
     def may_raise(self, kind: type, args: tuple) -> str:
         """Returns the C++ text that identifies an exception; the host uses this text to raise the
@@ -643,16 +643,16 @@ class Translator(Bindings):
         test = self.condition_value(node.test)
         if test.is_constant or self.is_final:
             return super()._ifexp(node)
-        known, before = [], self.told.save_state()
+        branches, before = [], self.value_ranges.save_state()
         for branch in (node.body, node.orelse):
             try:
-                known.append(self.value_under_condition(node.test, branch is node.body, branch))
+                branches.append(self.value_under_condition(node.test, branch is node.body, branch))
             except TypeUnknown as unknown:
                 missing = unknown
-                self.told.restore_state(before)
-        if not known:
+                self.value_ranges.restore_state(before)
+        if not branches:
             raise missing
-        return self.choice(node, test, known[0], known[-1])
+        return self.choice(node, test, branches[0], branches[-1])
 
     def binary(self, node: Any, op: type, left: Value, right: Value) -> Value:
         if self.session.debug and op in (ast.Div, ast.FloorDiv, ast.Mod) and _may_be_zero(right):

@@ -57,9 +57,9 @@ class Variable:
 
 
 class Variables:
-    def __init__(self, flow: DataFlow, blocks: BlockTree, told: ValueRanges) -> None:
+    def __init__(self, flow: DataFlow, blocks: BlockTree, value_ranges: ValueRanges) -> None:
         self.flow = flow
-        self.told = told
+        self.value_ranges = value_ranges
         self.blocks = blocks
         self.types: dict[Definition, types.Type] = {}
         self.ranges: dict[Definition, Range | None] = {}
@@ -77,7 +77,7 @@ class Variables:
     def record_binding(self, node: ast.AST, value: Value) -> Definition:
         """Records that a target is bound to a value."""
         definition = self.flow.definition(node)
-        self.told.forget_ranges((definition.name,))
+        self.value_ranges.forget_ranges((definition.name,))
         old, new = self.types.get(definition), value.type
         if len(definition.web.definitions) > 1:
             new = rules.stored_type(new)

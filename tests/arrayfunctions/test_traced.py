@@ -256,10 +256,10 @@ def test_errors_and_warnings_are_repeated_in_each_call():
             np.take(d, 3)
         with pytest.raises(ValueError, match="dimensions"):
             np.concatenate([d, cuda.to_device(np.ones((2, 2)))])
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             d[...] = z
-        assert [one.category for one in told] == [np.exceptions.ComplexWarning]
+        assert [one.category for one in caught] == [np.exceptions.ComplexWarning]
 
 
 def test_a_function_may_reject_a_trace():

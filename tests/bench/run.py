@@ -48,10 +48,10 @@ def measure_peers(real, wanted):
     for name in (*(PEERS if real else ()), *PEERS_ANYWHERE):
         command = [sys.executable, str(HERE / "peers.py"), name, *sorted(wanted)]
         simulate = {"NUMBA_ENABLE_CUDASIM": "1"} if name == "numba/simulator" else {}
-        rows, told = run_peer(command, {**os.environ, **simulate})
+        rows, log = run_peer(command, {**os.environ, **simulate})
         found.setdefault(name.split("/")[0], {}).update(rows)
-        if told.strip():
-            print(f"  of {name} left out: {told.strip()[-600:]}", flush=True)
+        if log.strip():
+            print(f"  of {name} left out: {log.strip()[-600:]}", flush=True)
     return {name: values for name, values in found.items() if values}
 
 
@@ -62,16 +62,16 @@ def run_peer(command, environment):
     ) as peer:
         late = ""
         try:
-            output, told = peer.communicate(timeout=PEER_SECONDS)
+            output, log = peer.communicate(timeout=PEER_SECONDS)
         except subprocess.TimeoutExpired:
             peer.kill()
-            output, told = peer.communicate()
+            output, log = peer.communicate()
             late = f"\nwhat it had not measured after {PEER_SECONDS} s"
     rows = {}
     for line in output.splitlines():  # some libraries print other lines
         if line.startswith('{"'):
             rows.update(json.loads(line))
-    return rows, told + late
+    return rows, log + late
 
 
 def format_number(value):
@@ -82,13 +82,13 @@ def print_line(key, entry):
     ours, least, limit = entry["ours"], entry["floor"], entry["limit"]
     verdict = "" if limit is None else "met" if ours <= limit else "NOT met"
     ratio = f"{ours / least:.2f}" if least else "-"
-    told = ", ".join(f"{name} {format_number(value)}" for name, value in entry["peers"].items())
+    peers = ", ".join(f"{name} {format_number(value)}" for name, value in entry["peers"].items())
     if entry["moved"]:
-        told = f"[{entry['moved'] / ours / 1e3:.0f} GB/s] {told}"
+        peers = f"[{entry['moved'] / ours / 1e3:.0f} GB/s] {peers}"
     what = f"{entry['work']} [{entry['unit']}]"
     print(
         f"{key:<4} {what:<58} {format_number(ours):>9} {format_number(least):>9} {ratio:>6}"
-        f"  {format_number(limit):>9} {verdict:<8} {told}",
+        f"  {format_number(limit):>9} {verdict:<8} {peers}",
         flush=True,
     )
 
