@@ -93,6 +93,7 @@ def test_progress_counts_the_blocks_of_a_running_grid():
     thread.start()
     count = 20_000
     while True:  # runs for some tenths of a second on any machine
+        seen.clear()  # the counts of the last grid are compared
         begun = time.monotonic()
         kernel[4000, 1](x, count)
         cuda.synchronize()
@@ -105,8 +106,7 @@ def test_progress_counts_the_blocks_of_a_running_grid():
     seen = [found for found in seen if found]
     assert {found[0] for found in seen} == {"spin"} and {found[2] for found in seen} == {4000}
     assert all(0 <= found[1] <= 4000 for found in seen)
-    last = [found for found in seen if found[3] >= seen[-1][3] - 0.25]
-    assert [found[1] for found in last] == sorted(found[1] for found in last)
+    assert [found[1] for found in seen] == sorted(found[1] for found in seen)
     assert seen[-1][1] > 0
 
 
