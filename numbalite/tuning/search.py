@@ -91,7 +91,8 @@ def _most_promising_row(points, times, waiting):
     across = _covariance(scaled[rows], scaled[measured])
     inverse = np.linalg.inv(covariance)
     weights = inverse @ y
-    scale = weights @ y / len(y)  # the most likely variance of each process
+    # The most likely variance of each process; it would be 0 if all times are equal
+    scale = np.maximum(weights @ y / len(y), 1e-12)
     likelihood = -0.5 * (len(y) * np.log(scale) + np.linalg.slogdet(covariance)[1])
     variance = np.maximum(1 - (across @ inverse * across).sum(axis=2), 1e-9)
     expected = (across @ weights[:, :, None])[:, :, 0]

@@ -76,6 +76,12 @@ def test_failed_variants_do_not_count_as_trials():
     search.search(points, 0, 10**6, lambda row: None)  # ends without any measured time
 
 
+def test_equal_times_do_not_end_the_search():
+    points, _ = random_landscape(3)
+    rows, _ = run_search(points, np.full(len(points), 0.25), 0, 12)
+    assert len(rows) == len(set(rows)) == 12
+
+
 def test_small_spaces_are_measured_completely():
     points = search.feature_coordinates([(64,), (128,), (256,)])
     assert sorted(run_search(points, np.array([3.0, 1.0, 2.0]), 0, 10)[0]) == [0, 1, 2]
