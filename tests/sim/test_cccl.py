@@ -172,10 +172,10 @@ def test_cub_umbrella_header_raises_with_a_hint():
 
 
 def test_changed_translation_rules_retranslate_headers():
-    told = {pathlib.Path(path).stem for path in cccl._translator_paths()}
+    modules = {pathlib.Path(path).stem for path in cccl._translator_paths()}
     reads = {name for name in sys.modules if name.startswith("numbalite.compilers.sim.ptx")}
     assert len(reads) > 5
-    assert {name.rpartition(".")[2] for name in reads} | {"translation", "scanner"} <= told
+    assert {name.rpartition(".")[2] for name in reads} | {"translation", "scanner"} <= modules
 
 
 CALLS = """#include <cub/block/block_load.cuh>
