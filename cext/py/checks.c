@@ -1,8 +1,8 @@
 /* py/checks: sets the checks that the driver performs during launches, and compiles kernels for
  * them.
  *
- * A compilation unit is first compiled for the checks of the thread that needs the unit. If the
- * launching thread has enabled other checks, the driver requests another image, which
+ * A compilation unit is first compiled for the checks that are enabled in the compiling thread. If
+ * the launching thread has enabled other checks, the driver requests another image, which
  * numbalite.runtime.checks compiles. An exception during this compilation remains set in the
  * launching thread. */
 #include <stdio.h>

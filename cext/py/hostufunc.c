@@ -2,11 +2,10 @@
  *
  * A ufunc is created without loops, and each loop is added by NumPy's newer API, because such a
  * loop can be added at any time, and may raise an exception (for an assert in the user's code).
- * A ufunc with signatures also gets the table of types of older ufuncs: NumPy uses the table to
- * resolve types as for its own ufuncs, and to list the loops in `types` and `ntypes`. A lazily
- * typed ufunc gets
- * a promoter, which NumPy calls for dtypes without a loop: the Python function of the promoter
- * compiles a loop and adds it to the ufunc.
+ * A ufunc with signatures also gets a table of loop types, as ufuncs of the older API have: NumPy
+ * uses the table to resolve types as for its own ufuncs, and to list the loops in `types` and
+ * `ntypes`. A lazily typed ufunc gets a promoter, which NumPy calls for dtypes without a loop: the
+ * Python function of the promoter compiles a loop and adds it to the ufunc.
  *
  * All objects to which NumPy keeps pointers belong to a HostLoops object, which the ufunc owns
  * through its field `obj`: names, the table of types, the modules of the loops, and `owner`, the

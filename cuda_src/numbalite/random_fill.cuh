@@ -29,8 +29,8 @@ NUMBALITE_FUNCTION void split(const words &w, uint64 *x) {
     x[0] = join_words(w.a, w.b), x[1] = join_words(w.c, w.d);
 }
 
-/* Computes the random words of a unit. If a distribution rejects a word, it requests further
- * blocks. */
+/* Computes the random words of one Philox block. If a distribution rejects a word, it requests
+ * further blocks. */
 struct source {
     uint64 key, low, high;
 

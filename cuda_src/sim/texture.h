@@ -47,7 +47,8 @@ NUMBALITE_SIM_TEXEL(ulong, unsigned long)
 NUMBALITE_SIM_TEXEL(float, float)
 #undef NUMBALITE_SIM_TEXEL
 
-/* Converts a channel of 32 bits, which is a float or an integer in the hardware's instructions. */
+/* Converts the 32 bits of a texture channel to a float or an integer, without changing the bits of a
+ * float. */
 NUMBALITE_SIM_INLINE void convert_texel(unsigned bits, float *out) {
     __builtin_memcpy(out, &bits, 4);
 }

@@ -4,8 +4,8 @@
  * call preserves the registers that only AVX-512 has, zmm16 to zmm31 and k0 to k7 (the clobbers of
  * TLS_addr64 in X86InstrCompiler.td end with xmm15), and keeps a kernel's parameters in these
  * registers across the call. At the first call of a thread, or after another library was loaded,
- * the C library allocates memory, and its memset and memcpy overwrite these registers. As a result,
- * a parameter becomes zero in rare cases.
+ * the C library allocates memory, and its memset and memcpy overwrite these registers. In rare
+ * cases, a kernel's parameter then becomes zero.
  *
  * To preserve the registers, calls in this image use a function of the same name. This function
  * finds the address like glibc, without calling the C library if possible, and saves the registers

@@ -107,7 +107,7 @@ class Source(NamedTuple):
         )
 
     def _joined_options(self):
-        """Returns the options, each with its separate value, without those that become text."""
+        """Returns the options, each joined with its separate value (``-I``, ``dir`` becomes ``-Idir``)."""
         result, rest = [], iter(self.options)
         for option in rest:
             value = next(rest, None) if option in _APART else None

@@ -46,8 +46,8 @@ class StopSite(NamedTuple):
 def insert_stop_tests(ptx: str, is_users=lambda file: True) -> tuple[str, list[StopSite]]:
     """Returns the PTX with tests of the stop flag, and the tests in the order of their numbers.
 
-    ``is_users(file)`` returns whether the file is the user's. A test in any other file has the position of
-    the user's call into that file.
+    ``is_users(file)`` returns whether the file is the user's. A stop test in a header is reported at the line
+    of the user's call into the header.
     """
     module = ptxreader.read_ptx(ptx)
     recursive = _recursive_functions(module.functions, ptx)

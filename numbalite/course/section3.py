@@ -125,12 +125,12 @@ class _RowProducts(_SharedTileExercise):
     shared = 2 * 16 * 16 * 4
     limit = 1.5
 
-    def other_shape(self, n):
+    def second_matrix_shape(self, n):
         """Returns (rows of the other matrix, columns of both matrices)"""
         return n if n > 1000 else max(1, n // 2), _column_count(n)
 
     def said(self, n):
-        rows, inner = self.other_shape(n)
+        rows, inner = self.second_matrix_shape(n)
         return f"{n} and {rows} rows of {inner} numbers"
 
 
@@ -145,7 +145,7 @@ class AllPairs(_RowProducts):
     terms = 70
 
     def make(self, rng, n):
-        columns, inner = self.other_shape(n)
+        columns, inner = self.second_matrix_shape(n)
         a, b = rng.random((n, inner), np.float32), rng.random((columns, inner), np.float32)
         return a, b, unwritten((n, columns), np.float32)
 
@@ -399,7 +399,7 @@ class BestMatch(_RowProducts):
     )
 
     def make(self, rng, n):
-        rows, inner = self.other_shape(n)
+        rows, inner = self.second_matrix_shape(n)
         a = rng.uniform(-1, 1, (n, inner)).astype(np.float32)
         b = rng.uniform(-1, 1, (rows, inner)).astype(np.float32)
         return a, b, np.full(rows, -np.inf, np.float32)

@@ -258,8 +258,8 @@ def source_text(value: str, name: str, frame=None) -> Text:
 
 
 def _find_literal(tree, value, lineno):
-    """Returns (literal, number of leading lines that the value lacks) for the string literal nearest to the
-    call."""
+    """Returns the string literal nearest to the call whose trimmed text equals the value's, and how many
+    more leading empty lines the literal has."""
     wanted, leading = _trim_lines(value)
     if not wanted:
         return None

@@ -98,7 +98,7 @@ class PythonDefinition(Definition):
 
     def returned(self, functions: Any, args: Any) -> tuple | None:
         """Returns the description of a CPU function's array results, in the form of Instance.returned.
-        ``functions`` are device functions, one of which is the function's instance."""
+        ``functions`` are device functions; the one that was compiled from this CPU function is used."""
         wanted = tuple(map(rules.stored_type, args))
         for instance in functions:
             if isinstance(instance, Instance) and instance.function is self.function:

@@ -232,7 +232,7 @@ class Tuned:
         return tuple(_size_class(arg, only_arrays) for arg in chosen)
 
     def _choose_variant(self, launcher, args, key):
-        """Returns the Dispatcher and the constants for a call of a new class."""
+        """Returns the Dispatcher and the constants for the first call with this key."""
         with self._lock:
             if key in self._chosen:
                 return self._chosen[key]

@@ -160,7 +160,7 @@ class _ScalarKind(type):
 
 
 class Number(metaclass=_ScalarKind):
-    """A class for isinstance: the types of integers, real and complex numbers."""
+    """The class of all numeric types, for isinstance: integers, real and complex numbers."""
 
     kinds = "iufc"
 

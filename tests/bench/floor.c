@@ -71,7 +71,7 @@ enum { SAVED = 20 };
 void swap_stacks(void **from, void *to);
 static void *main_stack, *fiber_stack;
 
-static void fiber(void) {
+static void switch_back_forever(void) {
     for (;;)
         swap_stacks(&fiber_stack, main_stack);
 }
@@ -81,13 +81,13 @@ static void bench_switch(void) {
     void **top = (void **)((char *)aligned_alloc(64, SIZE) + SIZE - 64);
 #if defined(__x86_64__)
     *--top = NULL; /* as after a call, the stack is misaligned by one word at entry */
-    *--top = (void *)fiber;
+    *--top = (void *)switch_back_forever;
     top -= SAVED;
     memset(top, 0, SAVED * sizeof *top);
 #else
     top -= SAVED;
     memset(top, 0, SAVED * sizeof *top);
-    top[11] = (void *)fiber; /* x30 */
+    top[11] = (void *)switch_back_forever; /* x30 */
 #endif
     fiber_stack = top;
     double start = microseconds_now();

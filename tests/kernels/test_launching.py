@@ -414,7 +414,8 @@ def test_invalid_parameter_descriptions_raise(kernel_by_name):
 
 
 def test_parameter_count_query_needs_cuda_13_2(kernel_by_name):
-    """Before CUDA 13.2 no failing driver call is made, unless a user declares the parameters."""
+    """A driver before CUDA 13.2 is not asked for the number of parameters, which fails there, unless a
+    user declares the parameters."""
     rows = kernel_by_name.rows("f32")
 
     def make_function(rows, claimed):

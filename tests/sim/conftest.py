@@ -103,7 +103,7 @@ class SingleThreadEngine:
         libc.free.argtypes = [ptr]
         self.ticks = 0
 
-        def next_tick():
+        def read_tick_counter():
             self.ticks += 1
             return self.ticks
 
@@ -123,8 +123,8 @@ class SingleThreadEngine:
             "dynamic_shared": lambda: ctypes.addressof(self.dynamic),
             "fault": record_as("fault"),
             "exit_thread": record_as("exit_thread"),
-            "clock": next_tick,
-            "globaltimer": next_tick,
+            "clock": read_tick_counter,
+            "globaltimer": read_tick_counter,
             "smid": lambda: 3,
             "vprintf": lambda format, arguments: record_as("vprintf", 1)(format),
             "malloc": libc.malloc,

@@ -299,7 +299,7 @@ static void forget_test(nl_sim_phase_questions *q, unsigned thread) {
 }
 
 /* Returns the result of the thread's test. The result must not depend on the schedule, so it is 1
- * only if the thread has made the same test before in the same state. */
+ * only if the thread has made the same test before, with the same registers and memory. */
 static int answer_repeated_test(nl_sim_phases *p, const nl_sim_phase_use *u,
                                 nl_sim_phase_questions *q, int64_t phase, answer found) {
     int repeats = q->of[u->thread].barrier == u->barrier && q->of[u->thread].phase == phase;

@@ -11,7 +11,8 @@
  *   a phase.
  * - Each thread that tests whether a phase has ended repeats the test until it has ended.
  * If a thread's first test would find that the phase has ended, the test returns 0, as in another
- * schedule. The thread must repeat a test that returned 0 in the same state.
+ * schedule. If the thread's next test finds its registers and memory unchanged, this test
+ * returns 1.
  *
  * The caller must ensure that only one OS thread at a time calls these functions: the blocks of a
  * launch are interleaved. */

@@ -12,8 +12,8 @@
 /* Call begin before and end after a launch with a time limit. */
 void nl_sim_watch_begin(nl_sim_job *job, uint64_t limit_ms);
 void nl_sim_watch_end(nl_sim_job *job);
-/* Stops the grid; threads that cannot be interrupted immediately continue. Call this function again
- * a little later, until all threads have ended. */
+/* Stops the grid, except for threads that cannot be interrupted at this moment. Call this function
+ * repeatedly, with short pauses, until all threads have ended. */
 void nl_sim_watch_stop_grid(nl_sim_job *job, nl_sim_stop why);
 void nl_sim_watch_reset_in_child(void); /* call this in a forked child */
 

@@ -476,12 +476,12 @@ COUNT = B * HEADS * T
 MASKED = np.tri(T, dtype=bool)
 
 
-def _mask(x, other=0):
+def _mask_future_scores(x, other=0):
     return np.where(np.tri(x.shape[-1], dtype=bool), _f64(x), other)
 
 
 def _softmax_weights(preatt, *n):
-    return _softmax(_mask(preatt, -np.inf))
+    return _softmax(_mask_future_scores(preatt, -np.inf))
 
 
 def _attention_results(x, *n):
@@ -547,7 +547,7 @@ with describe_file(f"{HOME}/attention_forward.cu") as file:
         T,
         C,
         HEADS,
-        oracle=lambda a, x, *n: (_mask(a) @ _attend(x)[2]).swapaxes(1, 2),
+        oracle=lambda a, x, *n: (_mask_future_scores(a) @ _attend(x)[2]).swapaxes(1, 2),
         within=1e-5,
     )
     file.run(
@@ -583,7 +583,7 @@ with describe_file(f"{HOME}/attention_forward.cu") as file:
         B,
         HEADS,
         T,
-        oracle=lambda x, *n: _mask(x * 0.5, -np.inf),
+        oracle=lambda x, *n: _mask_future_scores(x * 0.5, -np.inf),
     )
     file.run(
         "attention_forward_fused1",
@@ -604,7 +604,7 @@ with describe_file(f"{HOME}/attention_forward.cu") as file:
 
 
 def _softmax_gradient(d, a, *n):
-    d, a = _mask(d), _mask(a)
+    d, a = _mask_future_scores(d), _mask_future_scores(a)
     return a * (d - (a * d).sum(-1, keepdims=True)) / math.sqrt(SIZE)
 
 
