@@ -4,7 +4,10 @@
 #include "driver/nvjitlink.h"
 
 #include "base/mem.h"
+#include "core/image.h"
 #include "py/state.h"
+
+enum { CUBIN = 1, FATBIN = 4, OBJECT = 5 }; /* nvJitLinkInputType */
 
 /* Fills `texts` with the C strings of a tuple of str. */
 static int read_options(PyObject *options, const char **texts) {
@@ -42,8 +45,21 @@ static PyObject *result_dict(const nl_nvjitlink_result *result) {
                          result->cubin != NULL ? (Py_ssize_t)result->cubin_size : 0);
 }
 
+/* Returns the first input that has not all bytes that its headers describe, or NULL. The linker
+ * reads past the end of such an input: it may report an error, crash, or run forever. */
+static const nl_nvjitlink_input *find_incomplete_input(const nl_nvjitlink_input *inputs,
+                                                       Py_ssize_t count, nl_error *err) {
+    for (const nl_nvjitlink_input *input = inputs; input < inputs + count; input++) {
+        int has_lengths = input->type == CUBIN || input->type == FATBIN || input->type == OBJECT;
+        if (has_lengths && nl_image_check(input->data, input->size, err) < 0)
+            return input;
+    }
+    return NULL;
+}
+
 static PyObject *nvjitlink(PyObject *Py_UNUSED(module), PyObject *args) {
     nl_error err;
+    const nl_nvjitlink_input *incomplete;
     nl_nvjitlink_result result = {0};
     nl_nvjitlink_input *inputs = NULL;
     const char **texts = NULL;
@@ -61,6 +77,13 @@ static PyObject *nvjitlink(PyObject *Py_UNUSED(module), PyObject *args) {
     }
     if (read_options(options, texts) < 0 || read_inputs(tuple, inputs) < 0)
         goto done;
+    incomplete = find_incomplete_input(inputs, count, &err);
+    if (incomplete) {
+        dict =
+            Py_BuildValue("{si sN sy}", "status", -1, "log",
+                          PyUnicode_FromFormat("%s: %s", incomplete->name, err.text), "cubin", "");
+        goto done;
+    }
     NL_UNLOCKED(status = nl_nvjitlink_link(PyBytes_AS_STRING(path), (int)option_count, texts,
                                            (int)count, inputs, &result, &err));
     dict = status < 0 ? nl_py_raise(&err) : result_dict(&result);

@@ -2,7 +2,7 @@
 archives.
 
 The toolkit's nvJitLink links the code of the source and the files of ``link_cubin=`` to one cubin. nvJitLink runs
-in a separate process, because a damaged file can crash it.
+in a separate process with a time limit, because a damaged file can crash it, or keep it in an endless loop.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ SUFFIXES = {
     ".cubin": "cubin", ".ptx": "ptx", ".ltoir": "ltoir", ".fatbin": "fatbin",
     ".o": "object", ".obj": "object", ".a": "archive", ".lib": "archive",
 }  # fmt: skip
+_LIMIT = 240  # seconds
 _CHILD = """
 import pickle, sys
 path, job = pickle.load(sys.stdin.buffer)
@@ -136,12 +137,17 @@ def _run_nvjitlink(*job):
     import pickle
     import subprocess
 
-    done = subprocess.run(
-        [sys.executable, "-c", _CHILD],
-        input=pickle.dumps(([os.path.abspath(place) for place in sys.path], job)),
-        capture_output=True,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _CHILD],
+            input=pickle.dumps(([os.path.abspath(place) for place in sys.path], job)),
+            capture_output=True,
+            check=False,
+            timeout=_LIMIT,
+        )
+    except subprocess.TimeoutExpired:
+        why = f"the linker did not end within {_LIMIT} s, which damaged files can cause"
+        return {"status": -1, "log": why}
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()[-500:]
         why = f"it ended with status {done.returncode}"

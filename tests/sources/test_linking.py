@@ -1,7 +1,9 @@
 """link= with compiled code: nvJitLink needs no GPU, so its output is checked on any machine."""
 
 import os
+import random
 import shutil
+import struct
 import subprocess
 
 import pytest
@@ -41,6 +43,24 @@ def test_nvrtc_outputs_are_linked(kind):
     image = link_binaries(binary)
     assert image.kind == "cubin" and image.data[:4] == b"\x7fELF" and image.lowered == {"k": "k"}
     assert link_binaries(binary) == image, "from the cache"
+
+
+@pytest.mark.parametrize("kind", ["cubin", "fatbin"])
+def test_truncated_code_is_refused_before_the_linker_reads_it(kind):
+    data = after_as("cubin")
+    if kind == "fatbin":
+        data = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(data)) + data
+    for size in [0, 4, len(data) - 1, *random.sample(range(1, len(data)), 20)]:
+        binary = linking.LinkedBinary(kind, f"after.{kind}", data[:size])
+        with pytest.raises(errors.CompileError, match=f"after.{kind}: .*image"):
+            link_binaries(binary)
+
+
+def test_linker_without_end_is_stopped(monkeypatch):
+    monkeypatch.setattr(linking, "_LIMIT", 1e-3)
+    binary = linking.LinkedBinary("ptx", "endless.ptx", after_as("ptx").encode())
+    with pytest.raises(errors.CompileError, match="endless.ptx failed: .* did not end within"):
+        link_binaries(binary)
 
 
 def test_kernels_that_launch_kernels_link_the_device_runtime():
