@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from typing import TYPE_CHECKING
 
@@ -37,9 +38,13 @@ def check_arguments(a: Any, kind: Any, order: Any, stable: Any) -> tuple:
             )
     if order is None:
         return ()
-    names = (order,) if isinstance(order, str) else tuple(order)
     if a.dtype.names is None:
         raise ValueError("Cannot specify order when the array has no fields.")
+    names = (
+        (order,)
+        if isinstance(order, str)
+        else tuple(itertools.islice(order, len(a.dtype.names) + 1))
+    )
     for name in names:
         if name not in a.dtype.names:
             raise ValueError(f"unknown field name: {name}")

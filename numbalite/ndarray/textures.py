@@ -13,7 +13,7 @@ import numpy as np
 
 from numbalite import _core
 from numbalite.ndarray import arrays, foreign
-from numbalite.runtime import devices
+from numbalite.runtime import devices, shapes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -225,7 +225,11 @@ def texture(
             )
     flags = _NORMALIZED * bool(normalized) | _AS_INTEGER * (read == "element" and kind.kind in "iu")
     what = _in_place_resource(over, channels) if in_place else over.handle
-    colour = tuple(map(float, border)) if np.ndim(border) else (float(border),) * 4  # type: ignore[arg-type]
+    colour = (
+        tuple(map(float, shapes.tuple_of_items(border, "border")))
+        if np.iterable(border)
+        else (float(border),) * 4
+    )
     if len(colour) > 4:
         raise ValueError(f"border has up to 4 values, not {len(colour)}")
     colour += (0.0,) * (4 - len(colour))
@@ -327,7 +331,9 @@ def _descriptor_extents(shape, channels, layered, cubemap):
 
 
 def _address_modes(address, normalized):
-    given = (address,) * 3 if isinstance(address, str) else tuple(address)
+    given = (
+        (address,) * 3 if isinstance(address, str) else shapes.tuple_of_items(address, "address")
+    )
     if not 1 <= len(given) <= 3:
         raise ValueError(f"address is one text or up to three, not {address!r}")
     for one in given:

@@ -95,7 +95,7 @@ class IpcHandle:
     ) -> Any:
         """Returns the memory as a device array (C-contiguous unless strides are given)."""
         dtype = np.dtype(dtype)
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        shape = (shape,) if isinstance(shape, int) else shapes.tuple_of_items(shape, "shape")
         if isinstance(strides, int):
             strides = (strides,)
         memory = self.open(context)

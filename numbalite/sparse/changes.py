@@ -50,7 +50,7 @@ def set_diagonal(a: Any, values: Any, k: int) -> None:
 
 def resize(a: Any, shape: Any) -> None:
     """Implements a.resize(shape)."""
-    shape = construct.shape_of("resize", shape if np.ndim(shape) else (shape,), a.ndim)
+    shape = construct.shape_of("resize", shape if np.iterable(shape) else (shape,), a.ndim)
     with arguments.on_device_of(a.data):
         least = tuple(map(min, shape, a.shape))
         part = a if least == a.shape else a[tuple(slice(length) for length in least)]

@@ -111,7 +111,7 @@ def is_pair_of_integers(value: Any) -> bool:
 def shape_of(name: str, shape: Any, ndim: int = 2) -> tuple[int, ...]:
     """Returns the shape as a tuple of `ndim` integers."""
     try:
-        lengths = tuple(map(operator.index, shape))
+        lengths = tuple(map(operator.index, shapes.tuple_of_items(shape, "shape")))
     except TypeError:
         lengths = ()
     if len(lengths) != ndim:

@@ -6,7 +6,7 @@ import collections.abc
 import numpy as np
 import pytest
 
-from numbalite import _core, cuda
+from numbalite import _core, cuda, sparse
 
 LIMIT = 200  # items that a function may read before it has to raise an error
 
@@ -59,6 +59,9 @@ rng.normal(size=s)  rng.random(s)  rng.integers(0, 5, s)  rng.choice(5, s)  rng.
 kernel[s, 1](1)  kernel[1, s](1)  kernel[(1, s), 1](1)
 kernel.forall(s)  add.reduce(d, axis=s)  add.accumulate(d, axis=s)  add.reduceat(d, [0], axis=s)  cuda.reduce("a + b")(d, axis=s)
 np.fft.fftfreq(s)  cuda.device_array_like(d).reshape(s, order="F")  vector(s)
+sparse.csr_array(d, shape=s)  sparse.coo_array(d, shape=s)  sparse.dia_array((d, [0, 1, 2]), shape=s)
+sparse.diags_array(d, offsets=[0, 1, 2], shape=s)  m.reshape(s)  m.sum(axis=s)  m.transpose(s)  m.resize(s)  m.max(axis=s)
+np.sort(records, order=s)  cuda.texture(d.astype("f4"), s)  cuda.surface(s, "f4")  cuda.texture(d.astype("f4"), border=s)
 """
 CALLS = [
     one
@@ -82,6 +85,8 @@ def callable_names():
 
     return {
         "np": np, "cuda": cuda, "kernel": kernel, "add": add, "vector": vector[1, 1],
+        "sparse": sparse, "m": sparse.csr_array(cuda.to_device(X)),
+        "records": cuda.to_device(np.zeros(3, [("a", "i4"), ("b", "f4")])),
         "d": cuda.to_device(X), "i": cuda.to_device(np.array([1, 2])), "rng": cuda.random.default_rng(1),
     }  # fmt: skip
 
