@@ -149,6 +149,26 @@ int nl_py_keywords_read_outs(PyObject *ufunc_name, int nin, int nout, PyObject *
     return 0;
 }
 
+int nl_py_keywords_match(const char *const *names, int count, int most_positional,
+                         PyObject *const *args, Py_ssize_t nargs, PyObject *keywords,
+                         PyObject **values) {
+    Py_ssize_t named = nl_py_count_keywords(keywords);
+    if (nargs > most_positional)
+        return 0;
+    for (Py_ssize_t i = 0; i < nargs; i++)
+        values[i] = args[i];
+    for (Py_ssize_t i = 0; i < named; i++) {
+        PyObject *name = PyTuple_GET_ITEM(keywords, i);
+        int which = 0;
+        while (which < count && PyUnicode_CompareWithASCIIString(name, names[which]))
+            which++;
+        if (which == count || values[which])
+            return 0;
+        values[which] = args[nargs + i];
+    }
+    return values[0] != NULL;
+}
+
 int nl_py_keywords_exec(PyObject *module) {
     PyObject *keys = PyTuple_New(NL_PY_KEY_COUNT + RULES);
     for (int i = 0; keys && i < NL_PY_KEY_COUNT + RULES; i++) {

@@ -1,4 +1,4 @@
-/* py/keywords: the keywords of ufunc and gufunc calls. */
+/* py/keywords: the keywords of ufunc and gufunc calls, and of functions with a list of names. */
 #ifndef NL_PY_KEYWORDS_H
 #define NL_PY_KEYWORDS_H
 
@@ -45,6 +45,13 @@ int nl_py_keywords_read(const nl_py_state *state, PyObject *ufunc_name, PyObject
  * outs[nout] with borrowed objects, NULL for a missing output. 0, or -1 with an exception. */
 int nl_py_keywords_read_outs(PyObject *ufunc_name, int nin, int nout, PyObject *const *args,
                              Py_ssize_t nargs, const nl_py_keywords *k, PyObject **outs);
+
+/* Stores the arguments of a call in `values`, in the order of `names`. `values` must be initialized
+ * to NULL; a missing argument stays NULL. Returns 0 if the call is invalid: too many arguments, an
+ * unknown or repeated name, or no first argument. */
+int nl_py_keywords_match(const char *const *names, int count, int most_positional,
+                         PyObject *const *args, Py_ssize_t nargs, PyObject *keywords,
+                         PyObject **values);
 
 int nl_py_keywords_exec(PyObject *module);
 

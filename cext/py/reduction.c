@@ -10,6 +10,7 @@
 #include "core/device.h"
 #include "py/devcopy.h"
 #include "py/devarray.h"
+#include "py/keywords.h"
 #include "py/launches.h"
 #include "py/owner.h"
 #include "py/reducer.h"
@@ -287,28 +288,6 @@ static PyObject *call_cached_reducer(PyObject *classes, const nl_py_state *state
 
 /* ---- calls ---- */
 
-/* Stores the arguments of a call in `values`, in the order of `names`. Returns 0 if the call is
- * invalid; then the caller calls the Python method, which raises the exception. */
-static int read_arguments(const char *const *names, int count, int most_positional,
-                          PyObject *const *args, Py_ssize_t nargs, PyObject *keywords,
-                          PyObject **values) {
-    Py_ssize_t named = nl_py_count_keywords(keywords);
-    if (nargs > most_positional)
-        return 0;
-    for (Py_ssize_t i = 0; i < nargs; i++)
-        values[i] = args[i];
-    for (Py_ssize_t i = 0; i < named; i++) {
-        PyObject *name = PyTuple_GET_ITEM(keywords, i);
-        int which = 0;
-        while (which < count && PyUnicode_CompareWithASCIIString(name, names[which]))
-            which++;
-        if (which == count || values[which])
-            return 0;
-        values[which] = args[nargs + i];
-    }
-    return values[0] != NULL;
-}
-
 static PyObject *call_python_method(PyObject *self, const char *method, PyObject *const *args,
                                     Py_ssize_t nargs, PyObject *keywords) {
     PyObject *bound = PyObject_GetAttrString(self, method);
@@ -355,7 +334,7 @@ static const char *const parameters[PARAMETERS] = {"array",    "axis",    "dtype
 /* `takes_more` is set if the method has the parameters keepdims, initial and where. */
 static int read_call_arguments(const nl_py_state *state, int takes_more, PyObject *const *args,
                                Py_ssize_t nargs, PyObject *keywords, PyObject **values) {
-    if (!read_arguments(parameters, PARAMETERS, STREAM, args, nargs, keywords, values))
+    if (!nl_py_keywords_match(parameters, PARAMETERS, STREAM, args, nargs, keywords, values))
         return 0;
     if (values[OUT] && PyTuple_CheckExact(values[OUT])) {
         if (PyTuple_GET_SIZE(values[OUT]) != 1 || PyTuple_GET_ITEM(values[OUT], 0) == Py_None)
@@ -487,8 +466,8 @@ static PyObject *reduction_vectorcall(PyObject *self, PyObject *const *args, siz
     PyObject *result;
     if (nl_py_owners_call(f->state, reduction_vectorcall, self, args, nargsf, keywords, &result))
         return result;
-    if (!read_arguments(reduction_parameters, REDUCTION_PARAMETERS, REDUCTION_PARAMETERS, args,
-                        nargs, keywords, values))
+    if (!nl_py_keywords_match(reduction_parameters, REDUCTION_PARAMETERS, REDUCTION_PARAMETERS,
+                              args, nargs, keywords, values))
         return call_python_method(self, "_work_out", args, nargs, keywords);
     PyObject *array = as_device_array(f->state, values[ARR], values[ON_STREAM]);
     if (!array)

@@ -54,6 +54,8 @@
     X(PyObject, no_value)       /* numpy._NoValue: a missing argument */ \
     X(PyObject, kept_scratch) /* dict from the address of a Reducer to its cached scratch array */ \
     X(PyObject, zero_uint32)  /* 0-d array */ \
+    X(PyObject, copy_kernels) /* dict: kind and numbers of a kernel of copies -> the kernel */ \
+    X(PyObject, copy_keywords) /* tuple of the keywords of batchcopy.c's call of a ufunc */ \
     X(PyObject, plan_observer) /* callable set by reduction_observer, which is called with each \
                                 * plan, or None */ \
     X(PyTypeObject, enum_type) /* enum.Enum */ \
@@ -203,7 +205,10 @@ PyObject *nl_py_state_intern(const char *const *texts, int count);
     X(nl_py_typecode_exec) \
     X(nl_py_trace_exec) \
     X(nl_py_traced_exec) \
+    X(nl_py_copykernel_exec) \
     X(nl_py_batchcopy_exec) \
+    X(nl_py_joins_exec) \
+    X(nl_py_gather_exec) \
     X(nl_py_jointable_exec) \
     X(nl_py_xla_exec) \
     X(nl_py_geometry_exec) \

@@ -84,16 +84,6 @@ def empty(shape: Any, dtype: Any, like: Any = None, order: str = "C") -> DeviceN
         return _core.device_empty(tuple(shape), np.dtype(dtype), order)
 
 
-def copy_of_view(array: Any, shape: Any, spread: Any, steps: Any) -> DeviceNDArray:
-    """Returns a new array in C order with the elements of the view of shape `spread` and strides
-    `steps`, reshaped to `shape`."""
-    made = empty(shape, array.dtype, array)
-    if made.size:
-        seen = made._reshaped_view(spread, "C", False)
-        assign.copy_elements(array._view_with_layout(spread, steps), seen, apart=True)
-    return made
-
-
 def empty_like(array: Any, shape: Any, dtype: Any) -> DeviceNDArray:
     """Returns a new uninitialized array on the device and the stream of another array."""
     return bind_to_stream(empty(shape, dtype, array), array)

@@ -10,7 +10,7 @@ import numpy as np
 from numbalite import _core
 from numbalite.functions import arguments, outputs
 from numbalite.functions.geometry import atleast_1d, atleast_2d, atleast_3d
-from numbalite.ndarray import assign, batchcopy, jointable
+from numbalite.ndarray import assign, jointable
 from numbalite.ndarray.dispatch import implements
 from numbalite.runtime import shapes
 from numbalite.ufuncs import operands
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from numbalite.ndarray.arrays import DeviceNDArray
 
 
-@implements("concatenate", "concat")
+_MAX_ROLLED = 8  # as in cext/py/joins.c
+
+
+@implements("concatenate", "concat", direct=_core.concatenate)
 def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind") -> DeviceNDArray:
     given = list(arrays)
     parts = arguments.arrays_of(given)
@@ -31,10 +34,19 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
     if axis is None:
         parts, axis = [arguments.as_1d(one) for one in parts], 0
     if out is None and dtype is None and type(axis) is int and parts[0].ndim:
-        made = jointable.join_arrays(parts, axis + parts[0].ndim * (axis < 0), False)
+        made = _join_arrays(parts, axis, parts[0].ndim, False)
         if made is not None:
             return made
     return _concatenate_parts(given, parts, axis, out, dtype, casting)
+
+
+def _join_arrays(parts, axis, ndim, stacks):
+    """Joins arrays of one dtype, whose elements are numbers or times; returns None for other arrays."""
+    made = jointable.join_arrays(parts, axis + ndim * (axis < 0), stacks)
+    if made is None:
+        with assign.on_device_of(parts[0]):
+            made = _core.join_arrays(parts, axis, stacks)
+    return None if made is NotImplemented else made
 
 
 def _concatenate_parts(given, parts, axis, out, dtype, casting):
@@ -43,22 +55,15 @@ def _concatenate_parts(given, parts, axis, out, dtype, casting):
             "concatenate() only takes `out` or `dtype` as an argument, but both were provided."
         )
     axis, shape = _joined_shape(parts, axis)
-    dtypes = {one.dtype for one in parts}
-    wanted = dtypes.pop() if len(dtypes) == 1 else None
     if dtype is not None:
-        target, is_same = np.dtype(dtype), wanted == dtype
+        target = np.dtype(dtype)
         wanted = np.result_type(
             *(assign.with_text_length(target, one) for one in {p.dtype for p in parts})
         )
-    elif wanted is not None and wanted.kind in "biufc" and wanted.isnative:
-        is_same = True
     else:
-        wanted, is_same = arguments.common_dtype(given, parts), wanted is not None
+        wanted = arguments.common_dtype(given, parts)
     if out is None:
         target = _new_joined_array(parts, axis, shape, wanted)
-        if is_same and target.dtype == parts[0].dtype:
-            _copy_parts(target, parts, axis)
-            return target
     else:
         outputs.check_shape("concatenate", out, shape)
         is_device = isinstance(out, _core.DeviceArray)
@@ -89,16 +94,6 @@ def _check_casting(given, parts, dtype, casting):
             raise TypeError(
                 f"Cannot cast array data from {one.dtype!r} to {dtype!r} according to the rule {casting!r}"
             )
-
-
-def _copy_parts(target, parts, axis):
-    """Copies arrays of the target's dtype into the target, one after another along the axis."""
-    begin, copies = 0, []
-    for one in parts:
-        at = begin * target.strides[axis]
-        copies.append(batchcopy.CopyPart(one, one.shape, one.strides, target.strides, 0, at))
-        begin += one.shape[axis]
-    batchcopy.copy_parts(target, copies)
 
 
 def _joined_shape(parts, axis):
@@ -139,13 +134,13 @@ def _new_joined_array(parts, axis, shape, dtype):
         return operands.empty_along(shape, dtype, *axis_orders)
 
 
-@implements("stack")
+@implements("stack", direct=_core.stack)
 def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind") -> DeviceNDArray:
     parts = arguments.arrays_of(arrays)
     if not parts:
         raise ValueError("need at least one array to stack")
     if out is None and dtype is None and type(axis) is int:
-        made = jointable.join_arrays(parts, axis + (parts[0].ndim + 1) * (axis < 0), True)
+        made = _join_arrays(parts, axis, parts[0].ndim + 1, True)
         if made is not None:
             return made
     if len({one.shape for one in parts}) != 1:
@@ -197,20 +192,15 @@ def append(arr, values, axis=None) -> DeviceNDArray:
     return concatenate(arguments.arrays_of((arr, values)), axis)
 
 
-@implements("roll")
+@implements("roll", direct=_core.roll)
 def roll(a, shift, axis=None) -> DeviceNDArray:
     a = arguments.as_device_array(a)
     if axis is None:
         flat = arguments.as_1d(a)
         step = sum(shift) if isinstance(shift, tuple) else shift
-        made = _roll_in_parts(flat, [step] if type(step) is int else _axis_shifts(flat, step, 0))
+        made = _roll_axes(flat, _axis_shifts(flat, step, 0))
         return made if flat is a else made._reshaped_view(a.shape, "C", False)
-    if type(shift) is int and type(axis) is int:
-        steps = [0] * a.ndim
-        steps[shapes.axis_number(axis, a.ndim)] = shift
-    else:
-        steps = _axis_shifts(a, shift, axis)
-    return _roll_in_parts(a, steps)
+    return _roll_axes(a, _axis_shifts(a, shift, axis))
 
 
 def _axis_shifts(a, shift, axis):
@@ -228,38 +218,27 @@ def _axis_shifts(a, shift, axis):
     return steps
 
 
-def _roll_in_parts(a, steps):
-    """Copies the array in two parts for each shifted axis."""
-    to = shapes.packed_like(a.shape, a.strides, a.itemsize)
-    pieces = [((), 0, 0)]  # (shape, offset in the array, offset in the result)
-    for n, step, of, at in zip(a.shape, steps, a.strides, to, strict=True):
-        ahead = step % n if n else 0
-        ends = ((n - ahead, 0, ahead), (ahead, n - ahead, 0)) if ahead else ((n, 0, 0),)
-        pieces = [
-            ((*shape, length), begin + first * of, put + place * at)
-            for shape, begin, put in pieces
-            for length, first, place in ends
-        ]
+def _roll_axes(a, steps):
+    """Rolls a few axes at a time, because each axis doubles the number of copies."""
+    steps = tuple(step % n if n else 0 for step, n in zip(steps, a.shape, strict=True))
     with assign.on_device(a.device):
-        made = _core.device_empty(a.shape, a.dtype, strides=to)
-    parts = [batchcopy.CopyPart(a, shape, a.strides, to, begin, at) for shape, begin, at in pieces]
-    batchcopy.copy_parts(made, parts)
-    return made
+        for first in range(0, max(a.ndim, 1), _MAX_ROLLED):
+            axes = tuple(range(first, min(first + _MAX_ROLLED, a.ndim)))
+            a = _core.roll(a, steps[first : first + _MAX_ROLLED], axes)
+    return a
 
 
-@implements("tile")
+@implements("tile", direct=_core.tile)
 def tile(A, reps) -> DeviceNDArray:
     a = arguments.as_device_array(A)
     reps = shapes.tuple_of_integers(reps)
     if all(count == 1 for count in reps) and len(reps) <= a.ndim:
         return a.copy("K")
-    missing = len(reps) - a.ndim
-    reps = (1,) * -missing + reps
-    lengths, strides = (1,) * missing + a.shape, (0,) * missing + a.strides
-    spread = tuple(one for pair in zip(reps, lengths, strict=True) for one in pair)
-    steps = tuple(one for step in strides for one in (0, step))
-    shape = tuple(n * m for n, m in zip(lengths, reps, strict=True))
-    return arguments.copy_of_view(a, shape, spread, steps)
+    with assign.on_device(a.device):
+        made = _core.tile(a, reps)
+    if made is NotImplemented:
+        raise ValueError(f"cannot repeat an array of shape {a.shape} {reps} times")
+    return made
 
 
 @implements("block")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numbalite import _core
 from numbalite.functions import arguments, outputs
 from numbalite.ndarray import assign, gather, indexing
 from numbalite.ndarray.arrays import DeviceNDArray
@@ -45,7 +46,7 @@ def _key_at_axis(axis, what):
     return (slice(None),) * axis + (what,)
 
 
-@implements("take")
+@implements("take", direct=_core.take)
 def take(a, indices, axis=None, out=None, mode: str = "raise") -> Any:
     _check_mode(mode)
     a = arguments.as_device_array(a)
@@ -200,7 +201,7 @@ def choose(a, choices, out=None, mode: str = "raise") -> Any:
 # ------------------------------------------------------------------------------------ repeat and pad
 
 
-@implements("repeat")
+@implements("repeat", direct=_core.repeat)
 def repeat(a, repeats, axis=None) -> DeviceNDArray:
     """Copies an array of repeats from the device to the host, because the repeats determine the result's
     shape."""
@@ -237,10 +238,11 @@ def repeat(a, repeats, axis=None) -> DeviceNDArray:
 def _repeat_each(a, count, axis):
     if count < 0:
         raise ValueError("repeats may not contain negative values.")
-    before, length, behind = a.shape[:axis], a.shape[axis], a.shape[axis + 1 :]
-    spread = (*before, length, count, *behind)
-    steps = (*a.strides[: axis + 1], 0, *a.strides[axis + 1 :])
-    return arguments.copy_of_view(a, (*before, length * count, *behind), spread, steps)
+    with assign.on_device(a.device):
+        made = _core.repeat(a, count, axis)
+    if made is NotImplemented:
+        raise ValueError(f"cannot repeat an array of shape {a.shape} {count} times")
+    return made
 
 
 _BY_PLACES = ("edge", "reflect", "symmetric", "wrap")

@@ -12,6 +12,7 @@ the host without a stream are complete on return.
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib
 import numbers
 import operator
@@ -563,7 +564,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
 
     # ---- copies
 
-    @traced
+    @functools.partial(traced, direct=_core.copy_array)
     def copy(self, order: str = "C", stream: StreamLike = 0) -> DeviceNDArray:
         """Returns a copy without gaps on the same device.
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core, errors
-from numbalite.ndarray import above, copyplan, foreign, transposing
+from numbalite.ndarray import above, copyplan, foreign
 from numbalite.runtime import devices as _devices
 from numbalite.runtime import shapes
 
@@ -338,18 +338,8 @@ def copy_elements(source: Any, target: Any, stream: StreamLike = 0, apart: bool 
             # Without a stream argument, the copy is ordered with the streams of both arrays
             target._copy(source, stream)
         return
-    stream = stream or target.stream
-    words = _core.copy_words(source, target)
-    if words is None:
-        target._copy(source, stream)
-    elif not apart and _core.arrays_overlap(source, target, True):
-        copy_elements(source.copy("K", stream), target, stream)
-    else:
-        if target.nbytes >= transposing.MIN_BYTES:
-            with on_device(target.device):
-                if transposing.copy_transposed(*words, stream):
-                    return
-        convert_elements(*words, stream)
+    with on_device(target.device):
+        _core.copy_elements(source, target, stream or target.stream, apart)
 
 
 def _have_same_order(source, target):

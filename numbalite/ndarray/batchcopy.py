@@ -1,96 +1,38 @@
-"""Copies several arrays into parts of one array. One launch copies several small arrays, because separate
-launches would dominate the time."""
+"""Returns the kernels that copy elements between two layouts. C code plans the copies, and calls these functions for
+the first copy with each kernel (cext/py/copykernel.c)."""
 
 from __future__ import annotations
 
-import functools
-import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from numbalite import _core
-from numbalite.ndarray import assign, copyplan
+from numbalite.ndarray import above, copyplan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numbalite.ndarray.arrays import DeviceNDArray
-
-_MAX_BYTES = 16 << 20
-"""The maximum number of parts of a launch; for more, a kernel for each part is as fast or faster."""
-_COUNTS = 2, 3, 4, 5, 6, 7, 8, 16, 32
-"""The numbers of parts for which there are kernels. A launch with another number uses the next larger kernel, whose
-last parts then have no blocks."""
-_MAX_DIMS = 4  # as in cext/py/batchcopy.c
-_MAX_OF_MANY_DIMS = 16
-"""The maximum number of parts with 4 dimensions: more would exceed the 4 KB of a kernel's parameters."""
-_THREADS = 256  # equal to the constant in cuda_src/templates/join.cu
+    from typing import Any
 
 
-class CopyPart(NamedTuple):
-    """One copy: the shape, the strides of source and target, and the byte offset of the first element in each array."""
-
-    kernel_source: DeviceNDArray
-    shape: tuple[int, ...]
-    of: tuple[int, ...]
-    to: tuple[int, ...]
-    begin: int
-    at: int
+def join_kernel(size: int, ndim: int, count: int) -> Any:
+    """Returns the kernel of several copies to one array, with words of `size` bytes."""
+    return _builtin_kernel(kernel_source(count), f"join<{copyplan.WORDS[size].name}, {ndim}>")
 
 
-def copy_parts(target: DeviceNDArray, parts: Sequence[CopyPart]) -> None:
-    """Copies parts into the target. The source arrays have the target's dtype and must not overlap with the
-    target."""
-    parts = [part for part in parts if 0 not in part.shape]
-    is_one_launch = target.nbytes <= _MAX_BYTES and len(parts) <= _COUNTS[-1]
-    for some in [parts] if is_one_launch else _split_launches(parts, target.itemsize):
-        if not _copy_by_one_launch(target, some):
-            for source, shape, of, to, begin, at in some:
-                into = target._view(shape, to, target.dtype, at)
-                assign.copy_elements(source._view(shape, of, source.dtype, begin), into, apart=True)
+def cast_kernel(size: int) -> Any:
+    """Returns the ufunc that copies words of `size` bytes."""
+    return above.cast_ufunc(copyplan.WORDS[size])
 
 
-def _split_launches(parts, itemsize):
-    """Splits the copies into groups that one launch can execute."""
-    group, size = [], 0
-    for part in parts:
-        more = itemsize * math.prod(part.shape)
-        if group and (size + more > _MAX_BYTES or len(group) == _COUNTS[-1]):
-            yield group
-            group, size = [], 0
-        group.append(part)
-        size += more
-    if group:
-        yield group
+def transpose_kernel(size: int, side: int, wide: int) -> Any:
+    """Returns the kernel that transposes matrices by tiles of side x side words."""
+    from numbalite.compilers import templates
+
+    name = f"transpose<{copyplan.WORDS[size].name}, {side}, {wide}>"
+    return _builtin_kernel(templates.fill_template("transpose"), name)
 
 
-def _copy_by_one_launch(target, parts):
-    """Executes several small copies in one launch; returns False if the copies are unsuitable."""
-    if len(parts) < 2:
-        return False
-    plan = _core.batch_copy_plan(target, parts)
-    if plan is None:
-        return False
-    size, ndim, blocks, given = plan
-    if ndim == _MAX_DIMS and len(parts) > _MAX_OF_MANY_DIMS:
-        half = len(parts) // 2
-        return _copy_by_one_launch(target, parts[:half]) and _copy_by_one_launch(
-            target, parts[half:]
-        )
-    count = len(parts)
-    if count not in _COUNTS:
-        count = next(n for n in _COUNTS if n > count)
-        given += (*given[:2], 0) * (count - len(parts))
-    launch = _copy_kernel(copyplan.WORDS[size], ndim, count)
-    with assign.on_device(target.device):
-        launch[blocks, _THREADS, target.stream](*given)
-    return True
-
-
-@functools.cache
-def _copy_kernel(word, ndim, count):
+def _builtin_kernel(source, name):
     from numbalite.kernels.decorators import builtin_kernel
 
-    return builtin_kernel(kernel_source(count), f"join<{word.name}, {ndim}>")
+    return builtin_kernel(source, name)
 
 
 def kernel_source(count: int) -> str:

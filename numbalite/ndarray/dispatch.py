@@ -68,7 +68,9 @@ _newer: dict[str, Callable] = {}
 """Functions that this version of NumPy does not have yet: NumPy's name -> what implements it."""
 
 
-def implements(*names: str) -> Callable[[Function], Function]:
+def implements(
+    *names: str, direct: Callable[..., Any] | None = None
+) -> Callable[[Function], Function]:
     """Returns a decorator that registers the device version of NumPy functions, by name ("sum",
     "linalg.norm").
 
@@ -76,11 +78,11 @@ def implements(*names: str) -> Callable[[Function], Function]:
     "ndarray.sort" registers a method for which NumPy has no function. For a name that the installed NumPy
     lacks, only `function_of_later_numpy` returns the device version.
 
-    Calls are traced and replayed (numbalite/runtime/traced.py).
+    Calls are traced and replayed. `direct`, a C function, is called first (numbalite/runtime/traced.py).
     """
 
     def register(function: Function) -> Function:
-        ours = traced(function)
+        ours = traced(function, direct)
         for name in names:
             theirs = numpy_function(name)
             if theirs is not None:

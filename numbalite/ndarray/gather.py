@@ -1,24 +1,20 @@
 """Gathers and scatters elements by arrays of indices, with one kernel (cuda_src/templates/gather.cu).
 
-Elements of any dtype are copied as integers (copyplan.py). Contiguous runs in source and target, such as rows
-of a matrix, are copied as the widest type that their alignment allows.
+C code plans the copies and launches the kernel (cext/py/gather.c).
 """
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from numbalite import _core
 from numbalite.errors import KernelError
-from numbalite.ndarray import assign
+from numbalite.ndarray import assign, copyplan
 
 if TYPE_CHECKING:
     from typing import Any
 
 MODES = {"raise": 0, "wrap": 1, "clip": 2}
-_THREADS, _SEVERAL, _MANY = 256, 4, 1 << 20
-"""Threads of a block, words of a thread, and from how many on it has several, in runs that a block fills."""
 
 
 class AxisIndex(NamedTuple):
@@ -64,12 +60,8 @@ def _gather_or_scatter(source, of, target, to, shape, indices, mode, scatters, s
             source._view_with_layout(shape, of), target._view_with_layout(shape, to), stream
         )
         return
-    word, dims, words, run, given = _core.gather_plan(source, of, target, to, shape, indices)
-    several = _SEVERAL if words >= _MANY and run >= _THREADS else 1
-    index = indices[0].array.dtype
-    kernel = _gather_kernel(word, index, dims, mode, scatters, several, len(indices))
     with assign.on_device(target.device):
-        kernel[-(-words // (_THREADS * several)), _THREADS, stream](*given)
+        _core.gather(source, of, target, to, shape, indices, mode, scatters, stream)
 
 
 def kernel_source(count: int, is_checked: bool) -> str:
@@ -93,12 +85,16 @@ def kernel_source(count: int, is_checked: bool) -> str:
     )
 
 
-@functools.cache
-def _gather_kernel(word, index, dims, mode, scatters, several, count):
+def gather_kernel(
+    size: int, index: int, dims: int, mode: int, scatters: int, several: int, count: int
+) -> Any:
+    """Returns the kernel for words of `size` bytes, and for `count` arrays of indices of `index` bytes. C code calls
+    this function for the first copy with each kernel (cext/py/copykernel.c)."""
     from numbalite.kernels.decorators import builtin_kernel
 
     is_checked = _core.driver_has("host_code")
-    name = f"gather<{word.name}, {index.name}, {dims}, {mode}, {str(scatters).lower()}, {several}>"
+    word, scatter = copyplan.WORDS[size].name, str(bool(scatters)).lower()
+    name = f"gather<{word}, int{8 * index}, {dims}, {mode}, {scatter}, {several}>"
     return builtin_kernel(
         kernel_source(count, is_checked), name, **({"debug": True} if is_checked else {})
     )

@@ -9,6 +9,7 @@ reports indices out of bounds (KernelError).
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -53,15 +54,14 @@ class _Selection(NamedTuple):
     indices: list[gather.AxisIndex]
 
 
-@traced
+@functools.partial(traced, direct=_core.take_rows)
 def get_items(array: Any, key: Any, stream: Any = 0, mode: str = "raise", out: Any = None) -> Any:
     """Returns array[key] as a new array, or stores it in `out`, which has the result's shape and dtype."""
-    chosen = _first_axis_selection(array, _indices_of_rows(array, key))
-    if chosen is None:
-        mask = _mask_over_all_axes(array, key) if out is None else None
-        if mask is not None:
-            return above.masks().select_by_mask(array, mask, stream)
-        chosen = _select_elements(array, key, mode)
+    key = _indices_of_rows(array, key)
+    mask = _mask_over_all_axes(array, key) if out is None else None
+    if mask is not None:
+        return above.masks().select_by_mask(array, mask, stream)
+    chosen = _select_elements(array, key, mode)
     if out is None:
         with assign.on_device(array.device):
             out = _core.device_empty(chosen.shape, array.dtype, "C")
@@ -201,27 +201,6 @@ def _indices_of_rows(array, key):
     if not is_mask or array.ndim < 2 or key.shape[0] != array.shape[0]:
         return key
     return np.nonzero(key)[0]
-
-
-def _first_axis_selection(array, key):
-    """Returns the _Selection of a key that is a single index array on the array's device, or None for other
-    keys."""
-    if isinstance(key, tuple):
-        key = key[0] if len(key) == 1 else None
-    if (
-        not isinstance(key, _core.DeviceArray)
-        or key.dtype not in _INDEX_DTYPES
-        or key._low_bits & (key.itemsize - 1)
-        or key.device != array.device
-        or not (array.ndim and array.size)
-        or key.ndim + array.ndim > _MAX_DIMS
-    ):
-        return None
-    rest, strides = array.shape[1:], array.strides
-    own = (*key.strides, *(0 for _ in rest))
-    index = gather.AxisIndex(key, own, array.shape[0], strides[0])
-    shape = (*key.shape, *rest)
-    return _Selection(array, shape, (*(0 for _ in key.shape), *strides[1:]), [index])
 
 
 def _select_elements(array, key, mode):

@@ -18,9 +18,10 @@ _all: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def drop_traces() -> None:
-    """Drops all traces, so that their kernels can be unloaded."""
+    """Drops all traces and the cached kernels of copies, so that their kernels can be unloaded."""
     for one in tuple(_all):
         one._traces.clear()
+    _core.copy_kernels.clear()
 
 
 def traced(function: Function, direct: Callable[..., Any] | None = None) -> Function:

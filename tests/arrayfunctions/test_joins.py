@@ -6,6 +6,7 @@ import pytest
 from kit.sample import random_generator
 
 from numbalite import _core, cuda
+from numbalite.ndarray import batchcopy
 
 DTYPES = "u1", "i2", "f4", "f8", "c16", "V3", "S5"
 
@@ -84,12 +85,16 @@ def test_copies_between_random_layouts_match_numpy(dtype):
         shape = [int(n) for n in rng.integers(1, 7, rng.integers(1, 5))]
         (host, device), (other, target) = (draw_arrays(rng, shape, dtype) for _ in range(2))
         np.testing.assert_array_equal(device.copy().copy_to_host(), host)
-        words = _core.copy_words(device, target)
-        if words is not None:
-            assert words[0].shape == words[1].shape and words[0].dtype == words[1].dtype
-            assert words[0].nbytes == device.nbytes and words[0].itemsize in (1, 2, 4, 8, 16)
         target[...] = device
         np.testing.assert_array_equal(target.copy_to_host(), host)
+        order = str(rng.choice(list("CFAK")))
+        copy = device.copy(order)
+        np.testing.assert_array_equal(copy.copy_to_host(), host)
+        assert copy.is_c_contiguous() or copy.is_f_contiguous() or order == "K"
+        times, axis = int(rng.integers(0, 4)), int(rng.integers(-host.ndim, host.ndim))
+        np.testing.assert_array_equal(
+            np.repeat(device, times, axis).copy_to_host(), np.repeat(host, times, axis)
+        )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -115,59 +120,107 @@ def test_gather_of_random_layouts_matches_numpy(dtype):
 
 def test_copy_planner_rejects_invalid_arguments():
     a, b = cuda.to_device(np.zeros((3, 4))), cuda.to_device(np.zeros((4, 3)))
-    index = cuda.to_device(np.zeros(3, int))
+    index, floats = cuda.to_device(np.zeros(3, int)), cuda.to_device(np.zeros(3))
+
+    def gather(source, of, target, to, shape, indices):
+        return _core.gather(source, of, target, to, shape, indices, 0, False, None)
+
     for call, error in (
-        (lambda: _core.copy_words(a, b), ValueError),
-        (lambda: _core.copy_words(a, np.zeros((3, 4))), TypeError),
+        (lambda: _core.copy_elements(a, b, None, True), ValueError),
+        (lambda: _core.copy_elements(a, np.zeros((3, 4)), None, True), TypeError),
         (lambda: _core.arrays_overlap(a, 3, True), TypeError),
-        (lambda: _core.gather_plan(a, (8,), b, (8, 8), (3,), []), ValueError),
-        (lambda: _core.gather_plan(a, (8,), b, (8,), (3,), [index]), TypeError),
-        (lambda: _core.gather_plan(a, (8,), b, (8,), (3,), [(a, (0, 0), 1, 8)]), ValueError),
-        (lambda: _core.gather_plan(a, (8,), b, (8,), (300,), [(index, (0,), 1, 8)]), ValueError),
-        (lambda: _core.gather_plan(a, (8,), 3, (8,), (3,), [(index, (0,), 1, 8)]), TypeError),
+        (lambda: _core.copy_limit("max_bytes", 3), ValueError),
+        (lambda: gather(a, (8,), b, (8, 8), (3,), [(index, (8,), 1, 8)]), ValueError),
+        (lambda: gather(a, (8,), b, (8,), (3,), []), TypeError),
+        (lambda: gather(a, (8,), b, (8,), (3,), [index]), TypeError),
+        (lambda: gather(a, (8,), b, (8,), (3,), [(floats, (8,), 1, 8)]), TypeError),
+        (lambda: gather(a, (8,), b, (8,), (3,), [(index, (0, 0), 1, 8)]), ValueError),
+        (lambda: gather(a, (8,), b, (8,), (300,), [(index, (0,), 1, 8)]), ValueError),
+        (lambda: gather(a, (8,), 3, (8,), (3,), [(index, (0,), 1, 8)]), TypeError),
     ):
         with pytest.raises(error):
             call()
 
 
-def test_concatenate_copies_with_the_widest_accesses():
-    a = cuda.to_device(np.zeros((8, 16), "u1"))
-    target = cuda.to_device(np.zeros((8, 32), "u1"))
-
-    def plan_batch_copy(columns, begin, at):
-        part = a, (8, columns), (16, 1), (32, 1), begin, at
-        size, ndim, blocks, given = _core.batch_copy_plan(target, [part])
-        assert (ndim, blocks, len(given)) == (2, 1, 3)
-        assert given[0].shape == given[1].shape == (8, columns // size)
-        return size
-
-    assert [plan_batch_copy(16, 0, 0), plan_batch_copy(8, 8, 16), plan_batch_copy(8, 4, 16), plan_batch_copy(6, 0, 16), plan_batch_copy(3, 0, 0)] == [
-        16, 8, 4, 2, 1,
-    ]  # fmt: skip
-    whole = a, (8, 16), (16, 1), (16, 1), 0, 0
-    size, ndim, blocks, (to, of, count) = _core.batch_copy_plan(target, [whole])
-    assert (size, ndim, blocks, to.shape, count) == (16, 1, 1, (8,), 1)
+def test_concatenate_copies_with_the_widest_accesses(monkeypatch):
+    found = []
+    real = batchcopy.join_kernel
+    monkeypatch.setattr(batchcopy, "join_kernel", lambda *key: found.append(key) or real(*key))
+    host = np.arange(128, dtype="u1").reshape(8, 16)
+    a = cuda.to_device(host)
+    for part in (np.s_[:], np.s_[:, 8:16], np.s_[:, 4:12], np.s_[:, :6], np.s_[:, :3]):
+        _core.copy_kernels.clear()
+        made = np.concatenate((a[part], a[part]), 1)
+        np.testing.assert_array_equal(made.copy_to_host(), np.concatenate((host[part],) * 2, 1))
+    assert found == [(size, 2, 2) for size in (16, 8, 4, 2, 1)]
+    found.clear()
+    _core.copy_kernels.clear()
+    np.testing.assert_array_equal(np.concatenate((a[:3], a[3:])).copy_to_host(), host)
+    assert found == [(16, 1, 2)]
 
 
-def test_concatenate_planner_rejects_invalid_arguments():
-    a = cuda.to_device(np.zeros((2, 2, 2, 2, 3), "u1"))
-    gaps = a.transpose()
-    assert _core.batch_copy_plan(a, [(gaps, gaps.shape, gaps.strides, a.strides, 0, 0)]) is None
-    good = a, (4,), (1,), (1,), 0, 0
-    for parts, error in (
-        ([], TypeError),
-        ((good,), TypeError),
-        ([good] * 33, TypeError),
-        ([3], TypeError),
-        ([good[:5]], TypeError),
-        ([(np.zeros(4), *good[1:])], TypeError),
-        ([(a, (4, 1), (1,), (1,), 0, 0)], ValueError),
-        ([(a, (0,), (1,), (1,), 0, 0)], ValueError),
-        ([(a, (4,), (1,), (1,), -1, 0)], ValueError),
-        ([(a, (1 << 20,), (1,), (1,), 0, 0)], ValueError),
-    ):
-        with pytest.raises(error):
-            _core.batch_copy_plan(a, parts)
+def test_joins_of_many_dimensions_match_numpy():
+    """A launch copies up to 32 arrays, or up to 16 arrays of 4 dimensions; arrays of more dimensions are copied one
+    after another."""
+    host = np.arange(2 * 3 * 4 * 5 * 6, dtype="i2").reshape(2, 3, 4, 5, 6)
+    device = cuda.to_device(host)
+    for part in (np.s_[:, :2, ::2, :3, ::2], np.s_[0, :2, ::2, :3, ::2]):
+        for count in (2, 20):
+            made = np.stack([device[part]] * count, 1)
+            np.testing.assert_array_equal(made.copy_to_host(), np.stack([host[part]] * count, 1))
+
+
+@pytest.mark.parametrize("name", ["concatenate", "stack", "roll", "tile", "repeat", "take"])
+def test_direct_functions_leave_other_arguments_to_python(name):
+    """The functions in C accept device arrays, ints and tuples; Python code handles other arguments."""
+    host = np.arange(12.0, dtype="f4").reshape(3, 4)
+    a = cuda.to_device(host)
+    records = cuda.to_device(np.zeros(3, [("x", "i2"), ("y", "f4")]))
+    index = cuda.to_device(np.zeros(3, int))
+    calls = {
+        "concatenate": [
+            (), ([],), (3,), ([3],), ([a, host],), ([a, a[:, :2]],), ([a, a[0]],), ([a], 2), ([a], 1.0),
+            ([a, a.astype("f8")],), ([records],), ([a] * 33,), ([a], 0, a),
+        ],
+        "stack": [([a, a[:2]],), ([a], 3), ([a], None), ([a] * 33,), (a,)],
+        "roll": [(a,), (host, 1), (a, 1.0), (a, (1, 2)), (a, 1, (0, 1)), (a, (1, 1), (0, 2)), (a.T, 1)],
+        "tile": [(a, -1), (a, 1), (a, (1, 1)), (a, 2.0), (host, 2), (a, [a]), (a, (2,) * 40)],
+        "repeat": [(a, -1), (a, [2, 1, 0], 0), (a, 2, 2), (host, 2), (a.T, 2), (a, 2, 0.0)],
+        "take": [
+            (a, [0]), (a, index, 2), (a, index.astype("u4")), (a.T, index), (a[:0], index, 0),
+            (a, index, None, a), (a, index, 0, None, "other"),
+        ],
+    }  # fmt: skip
+    function = getattr(_core, name)
+    for args in calls[name]:
+        assert function(*args) is NotImplemented, args
+    assert function(a, other=3) is NotImplemented
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rolls_and_tiles_of_random_arguments_match_numpy(dtype):
+    rng = random_generator()
+    for _ in range(20):
+        shape = [int(n) for n in rng.integers(0, 6, rng.integers(0, 5))]
+        host, device = draw_arrays(rng, shape, dtype) if shape else (np.zeros((), dtype),) * 2
+        device = device if shape else cuda.to_device(host)
+        shift = int(rng.integers(-99, 99)) * int(rng.choice([1, 1, 1 << 70]))
+        np.testing.assert_array_equal(np.roll(device, shift).copy_to_host(), np.roll(host, shift))
+        reps = tuple(int(n) for n in rng.integers(0, 4, rng.integers(0, 6)))
+        np.testing.assert_array_equal(np.tile(device, reps).copy_to_host(), np.tile(host, reps))
+        if not shape:
+            continue
+        axes = tuple(int(n) for n in rng.integers(-len(shape), len(shape), rng.integers(0, 4)))
+        shifts = tuple(int(n) for n in rng.integers(-9, 9, len(axes)))
+        np.testing.assert_array_equal(
+            np.roll(device, shifts, axes).copy_to_host(), np.roll(host, shifts, axes)
+        )
+        np.testing.assert_array_equal(
+            np.roll(device, 2, axes).copy_to_host(), np.roll(host, 2, axes)
+        )
+    host = np.arange(1 << 11).reshape((2,) * 11)
+    made = np.roll(cuda.to_device(host), 1, tuple(range(11))).copy_to_host()
+    np.testing.assert_array_equal(made, np.roll(host, 1, tuple(range(11))))
 
 
 @pytest.mark.cases(6)

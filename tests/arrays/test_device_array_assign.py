@@ -10,7 +10,7 @@ from kit.calls import traced_again
 
 from numbalite import _core, cuda
 from numbalite.errors import KernelError
-from numbalite.ndarray import transposing
+from numbalite.ndarray import batchcopy
 
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
 ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
@@ -408,36 +408,51 @@ def test_contiguous_assignment_is_one_memcpy():
 # ---- copies between arrays that are contiguous along different axes, and between parts of the
 # arrays ----
 @pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8", "c16"])
-def test_transposed_copies_use_tiles(dtype, monkeypatch):
+def test_transposed_copies_use_tiles(dtype, request, monkeypatch):
     """Copies are made by tiles, incomplete at the edges, for contiguous elements and for elements
     with gaps."""
-    monkeypatch.setattr(transposing, "MIN_BYTES", 0)
-    found = []
-    real = transposing.as_matrix_stack
+    before = _core.copy_limit("min_tiled_bytes", 0)
+    request.addfinalizer(lambda: _core.copy_limit("min_tiled_bytes", before))
+    found, kernels = [], []
+    real = batchcopy.transpose_kernel
     monkeypatch.setattr(
-        transposing, "as_matrix_stack", lambda *a: found.append(real(*a)) or found[-1]
+        batchcopy, "transpose_kernel", lambda *key: kernels.append(key) or real(*key)
     )
+    _core.copy_kernels.clear()
+
+    def note_stack(of, to):
+        found.append(_core.matrix_stack(of.shape, of.strides, to.strides, of.itemsize))
+
+    def copy_columns(view):
+        made = view.swapaxes(-1, -2).copy()
+        note_stack(view.swapaxes(-1, -2), made)
+        return made
+
     for shape in ((130, 71), (64, 128), (3, 50, 40), (2, 2, 64, 33)):
         host = array_of_values(shape, dtype)
         d = cuda.to_device(host)
-        assert_same_as_host(d.swapaxes(-1, -2).copy(), host.swapaxes(-1, -2))
+        assert_same_as_host(copy_columns(d), host.swapaxes(-1, -2))
         part = host[..., 1:]
-        assert_same_as_host(d[..., 1:].swapaxes(-1, -2).copy(), part.swapaxes(-1, -2))
-        assert_same_as_host(d[..., ::3].swapaxes(-1, -2).copy(), host[..., ::3].swapaxes(-1, -2))
+        assert_same_as_host(copy_columns(d[..., 1:]), part.swapaxes(-1, -2))
+        assert_same_as_host(copy_columns(d[..., ::3]), host[..., ::3].swapaxes(-1, -2))
         wide = cuda.to_device(np.zeros((*host.shape[:-1], 2 * host.shape[-1]), dtype))
-        wide[..., ::2].swapaxes(-1, -2)[...] = cuda.to_device(host.swapaxes(-1, -2).copy())
+        columns = cuda.to_device(host.swapaxes(-1, -2).copy())
+        wide[..., ::2].swapaxes(-1, -2)[...] = columns
+        note_stack(columns, wide[..., ::2].swapaxes(-1, -2))
         assert_same_as_host(wide[..., ::2], host)
         assert_same_as_host(wide[..., 1::2], np.zeros_like(host))
         target = cuda.device_array(host.swapaxes(-1, -2).shape, dtype)
         stream = cuda.stream()
         target.swapaxes(-1, -2).copy_to_device(d, stream)
+        note_stack(d, target.swapaxes(-1, -2))
         stream.synchronize()
         assert_same_as_host(target, host.swapaxes(-1, -2))
     assert sum(one is not None for one in found) >= 15
+    assert {key[0] for key in kernels} == {np.dtype(dtype).itemsize}
 
 
 def test_transposed_layouts_are_detected_as_stacks():
-    stack_of = transposing.as_matrix_stack
+    stack_of = _core.matrix_stack
     assert stack_of((64, 32), (4, 256), (128, 4), 4) == ((1, 32, 64), (0, 256, 4), (0, 4, 128))
     stacked = stack_of((5, 2, 32, 64), (16384, 8192, 4, 128), (16384, 8192, 256, 4), 4)
     assert stacked == ((10, 64, 32), (8192, 128, 4), (8192, 4, 256))

@@ -54,10 +54,6 @@ LATER = {
     "numbalite.ndarray.printing": ("runtime.checks", QUICK),
     "numbalite.cuda.random": ("kernels.decorators", QUICK),
     "numbalite.ndarray.records": ("types", QUICK),
-    "numbalite.ndarray.transposing": (
-        "compilers.templates kernels.decorators",
-        "kernels are above arrays",
-    ),
     "numbalite.judge.runner": ("*", "the process answers before it loads a driver and a compiler"),
     "numbalite.jupyter": (
         "jupyter.asnumba jupyter.cell jupyter.completion jupyter.timing",
