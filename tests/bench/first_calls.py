@@ -21,12 +21,12 @@ import time
 import numpy as np
 
 
-def calls_by_name(xp, array, dtype, size=1000, side=32):
+def calls_by_name(xp, array, dtype, size=1000, shape=(32, 32)):
     """Returns {name: call} for an array library with NumPy's names; ``array(numpy_array)`` creates arrays of
-    this library."""
+    this library. ``size`` and ``shape`` are those of the arrays with one and two axes."""
     dtype = np.dtype(dtype)
     host = (np.arange(size) % 100).astype(dtype)
-    x, m = array(host), array(host[: side * side].repeat(2)[: side * side].reshape(side, side))
+    x, m = array(host), array(np.resize(host, shape))
     mask, index = array(np.arange(size) % 3 == 0), array(np.arange(size)[::-1].copy())
     counts = array(np.arange(size) % 50)
     two = array(dtype.type(2))
