@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include "py/batchcopy.h"
+#include "py/devcopy.h"
 #include "py/keywords.h"
 
 enum { MAX_ROLLED_AXES = 8 /* each rolled axis doubles the number of copies */ };
@@ -59,6 +60,11 @@ int nl_py_joins_read_axis(PyObject *argument, const nl_py_array *a, nl_layout *l
 static PyObject *new_array(const nl_py_array *like, const nl_layout *layout) {
     return nl_py_devarray_empty(like->state, like->descr,
                                 nl_py_hostarray_element_of_descr(like->descr), layout);
+}
+
+/* Returns 'F' for an array that is contiguous only in Fortran order, else 'C'. */
+static char memory_order(const nl_py_array *a) {
+    return (a->flags & (NL_PY_ARRAY_C | NL_PY_ARRAY_F)) == NL_PY_ARRAY_F ? 'F' : 'C';
 }
 
 static PyObject *run_copies(PyObject *made, const nl_py_box_copy *copies, int count) {
@@ -382,6 +388,84 @@ static PyObject *repeat(PyObject *module, PyObject *const *args, Py_ssize_t narg
     return copy_spread(a, &of, &shape);
 }
 
+/* ---- pad ---- */
+
+/* Reads the widths before and after each axis: an int, a pair of ints for all axes, or a pair for
+ * each axis. Returns 0 if Python code must read the argument. */
+static int read_pad_widths(PyObject *argument, int ndim, int64_t (*widths)[2]) {
+    int64_t all[NL_MAX_DIMS];
+    int count = read_ints(argument, all);
+    int by_axis = count < 0 && (PyTuple_CheckExact(argument) || PyList_CheckExact(argument)) &&
+                  PySequence_Fast_GET_SIZE(argument) == ndim;
+    if (!by_axis && count != 2 && !(count == 1 && PyLong_CheckExact(argument)))
+        return 0;
+    for (int i = 0; i < ndim; i++) {
+        if (by_axis && read_ints(PySequence_Fast_GET_ITEM(argument, i), all) != 2)
+            return 0;
+        widths[i][0] = all[0];
+        widths[i][1] = by_axis || count == 2 ? all[1] : all[0];
+        if (widths[i][0] < 0 || widths[i][1] < 0)
+            return 0;
+    }
+    return 1;
+}
+
+static int fill_with_zeros(PyObject *array) {
+    const nl_py_array *a = (nl_py_array *)array;
+    nl_layout scalar = {.ndim = 0, .itemsize = a->itemsize};
+    nl_host_array host;
+    PyObject *args = NULL, *done = NULL;
+    PyObject *zero = nl_py_hostarray_new(a->descr, &scalar, NULL, NULL);
+    if (zero && nl_py_hostarray_read(zero, &host) == 0) {
+        memset(host.data, 0, (size_t)a->itemsize);
+        args = PyTuple_Pack(2, zero, a->stream ? a->stream : Py_None);
+    }
+    if (args)
+        done = nl_py_devcopy_fill(array, args, NULL);
+    Py_XDECREF(zero);
+    Py_XDECREF(args);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+/* Pads with zeros. */
+static PyObject *pad(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                     PyObject *keywords) {
+    static const char *const names[] = {"array", "pad_width", "mode"};
+    PyObject *values[3] = {NULL};
+    int64_t widths[NL_MAX_DIMS][2];
+    nl_layout of, layout;
+    nl_py_box_copy copy;
+    CUdeviceptr begin = 0;
+    if (!nl_py_keywords_match(names, 3, 3, args, nargs, keywords, values) ||
+        !is_on_current_device(nl_py_state_of(module), values[0]) ||
+        ((nl_py_array *)values[0])->class != NL_ELEMENT_PLAIN ||
+        (values[2] && (!PyUnicode_CheckExact(values[2]) ||
+                       PyUnicode_CompareWithASCIIString(values[2], "constant"))))
+        return Py_NewRef(Py_NotImplemented);
+    const nl_py_array *a = (nl_py_array *)values[0];
+    if (!values[1] || !read_pad_widths(values[1], a->ndim, widths))
+        return Py_NewRef(Py_NotImplemented);
+    nl_py_devarray_layout(a, &of);
+    nl_layout_copy(&layout, &of);
+    for (int i = 0; i < a->ndim; i++)
+        if (__builtin_add_overflow(layout.shape[i], widths[i][0], &layout.shape[i]) ||
+            __builtin_add_overflow(layout.shape[i], widths[i][1], &layout.shape[i]))
+            return Py_NewRef(Py_NotImplemented);
+    if (nl_py_geometry_strides(&layout, memory_order(a)) < 0)
+        return NULL;
+    for (int i = 0; i < a->ndim; i++)
+        begin += (CUdeviceptr)(widths[i][0] * layout.strides[i]);
+    PyObject *made = new_array(a, &layout);
+    if (made && fill_with_zeros(made) < 0)
+        Py_CLEAR(made);
+    if (!made)
+        return NULL;
+    int count = nl_py_batchcopy_set_box(
+        &copy, a, a->address, ((nl_py_array *)made)->address + begin, &of, layout.strides);
+    return run_copies(made, &copy, count);
+}
+
 /* ---- copy ---- */
 
 static PyObject *copy_array(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
@@ -396,11 +480,12 @@ static PyObject *copy_array(PyObject *module, PyObject *const *args, Py_ssize_t 
         return Py_NewRef(Py_NotImplemented);
     const nl_py_array *a = (nl_py_array *)values[0];
     const Py_UCS4 order = values[1] ? PyUnicode_READ_CHAR(values[1], 0) : 'C';
-    const int is_f = (a->flags & (NL_PY_ARRAY_C | NL_PY_ARRAY_F)) == NL_PY_ARRAY_F;
     if (order != 'C' && order != 'F' && order != 'A' && order != 'K')
         return Py_NewRef(Py_NotImplemented);
     nl_py_devarray_layout(a, &layout);
-    if (nl_py_geometry_strides(&layout, order == 'F' || (order == 'A' && is_f) ? 'F' : 'C') < 0)
+    if (nl_py_geometry_strides(&layout, order == 'A'   ? memory_order(a)
+                                        : order == 'F' ? 'F'
+                                                       : 'C') < 0)
         return NULL;
     if (order == 'K')
         nl_layout_set_like(&layout, nl_py_devarray_strides(a));
@@ -423,6 +508,8 @@ static PyMethodDef functions[] = {
     {"tile", DIRECT(tile), "tile(A, reps): numpy.tile for a device array."},
     {"repeat", DIRECT(repeat),
      "repeat(a, repeats, axis=None): numpy.repeat for a device array and an int."},
+    {"pad", DIRECT(pad),
+     "pad(array, pad_width, mode='constant'): numpy.pad with zeros for a device array."},
     {"copy_array", DIRECT(copy_array),
      "copy_array(self, order='C'): DeviceNDArray.copy on the current stream."},
     {NULL, NULL, 0, NULL}};

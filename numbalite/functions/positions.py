@@ -261,7 +261,7 @@ _PAD_KEYWORDS = {
 """The modes of pad -> the keyword that each takes."""
 
 
-@implements("pad")
+@implements("pad", direct=_core.pad)
 def pad(array, pad_width, mode="constant", **keywords) -> DeviceNDArray:
     """Supports all modes of numpy.pad except functions of the caller."""
     a = arguments.as_device_array(array)

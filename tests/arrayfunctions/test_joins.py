@@ -170,7 +170,7 @@ def test_joins_of_many_dimensions_match_numpy():
             np.testing.assert_array_equal(made.copy_to_host(), np.stack([host[part]] * count, 1))
 
 
-@pytest.mark.parametrize("name", ["concatenate", "stack", "roll", "tile", "repeat", "take"])
+@pytest.mark.parametrize("name", ["concatenate", "stack", "roll", "tile", "repeat", "pad", "take"])
 def test_direct_functions_leave_other_arguments_to_python(name):
     """The functions in C accept device arrays, ints and tuples; Python code handles other arguments."""
     host = np.arange(12.0, dtype="f4").reshape(3, 4)
@@ -186,6 +186,10 @@ def test_direct_functions_leave_other_arguments_to_python(name):
         "roll": [(a,), (host, 1), (a, 1.0), (a, (1, 2)), (a, 1, (0, 1)), (a, (1, 1), (0, 2)), (a.T, 1)],
         "tile": [(a, -1), (a, 1), (a, (1, 1)), (a, 2.0), (host, 2), (a, [a]), (a, (2,) * 40)],
         "repeat": [(a, -1), (a, [2, 1, 0], 0), (a, 2, 2), (host, 2), (a.T, 2), (a, 2, 0.0)],
+        "pad": [
+            (a,), (host, 1), (a, -1), (a, (1, -1)), (a, 1.0), (a, (1, 2, 3)), (a, ((1, 2),)), (a, ((1, 2), 3)),
+            (a, 1, "edge"), (a, 1, 0), (records, 1),
+        ],
         "take": [
             (a, [0]), (a, index, 2), (a, index.astype("u4")), (a.T, index), (a[:0], index, 0),
             (a, index, None, a), (a, index, 0, None, "other"),
@@ -197,6 +201,12 @@ def test_direct_functions_leave_other_arguments_to_python(name):
     assert function(a, other=3) is NotImplemented
 
 
+def assert_equal_pads(device, host, width):
+    found, want = np.pad(device, width), np.pad(host, width)
+    np.testing.assert_array_equal(found.copy_to_host(), want)
+    assert found.is_f_contiguous() == want.flags.f_contiguous
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rolls_and_tiles_of_random_arguments_match_numpy(dtype):
     rng = random_generator()
@@ -206,6 +216,11 @@ def test_rolls_and_tiles_of_random_arguments_match_numpy(dtype):
         device = device if shape else cuda.to_device(host)
         shift = int(rng.integers(-99, 99)) * int(rng.choice([1, 1, 1 << 70]))
         np.testing.assert_array_equal(np.roll(device, shift).copy_to_host(), np.roll(host, shift))
+        if host.dtype.kind in "iufc":
+            widths = [[int(n) for n in rng.integers(0, 4, 2)] for _ in shape]
+            for width in (widths, 2, (1, 3), tuple(map(tuple, widths))):
+                if width:
+                    assert_equal_pads(device, host, width)
         reps = tuple(int(n) for n in rng.integers(0, 4, rng.integers(0, 6)))
         np.testing.assert_array_equal(np.tile(device, reps).copy_to_host(), np.tile(host, reps))
         if not shape:
