@@ -29,9 +29,18 @@ def launch_grid(n, BLOCK, UNROLL):
     return -(-n // (BLOCK * UNROLL)), BLOCK
 
 
+@pytest.fixture(scope="module")
+def cache_of_module(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture(autouse=True)
-def separate_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
+def cache_without_choices(cache_of_module, monkeypatch):
+    """Keeps the compiled images from test to test, because compilation dominates the time, but no choice."""
+    monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(cache_of_module))
+    yield
+    for path in cache_of_module.rglob("*" + cache.TUNING):
+        path.unlink()
 
 
 @pytest.fixture
