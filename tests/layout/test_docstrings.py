@@ -92,18 +92,17 @@ CONVERTED = {
 }
 
 
-def documented_functions():
-    """Yields (file, function or class, docstring) of the docstrings with sections."""
-    for path in sorted((ROOT / "numbalite").rglob("*.py")):
-        if "---" in (text := path.read_text()):
-            for node in ast.walk(ast.parse(text)):
-                if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                    doc = ast.get_docstring(node)
-                    if doc and TITLE.search(doc):
-                        yield path, node, doc
+PACKAGE = ROOT / "numbalite"
+FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if "----\n" in path.read_text()]
 
 
-FOUND = list(documented_functions())
+def documented_functions(path):
+    """Yields (function or class, docstring) of the docstrings with sections in a file."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            doc = ast.get_docstring(node)
+            if doc and TITLE.search(doc):
+                yield node, doc
 
 
 def parameter_names(node):
@@ -118,16 +117,20 @@ def parameter_names(node):
     return [one.arg for one in every if one is not None and one.arg != "self"]
 
 
-@pytest.mark.parametrize(
-    "found", FOUND, ids=[f"{relative_name(path)}-{node.name}" for path, node, _ in FOUND]
-)
-def test_docstring_sections_are_valid_numpydoc(found):
-    _, node, doc = found
+@pytest.mark.parametrize("path", FILES, ids=map(relative_name, FILES))
+def test_docstring_sections_are_valid_numpydoc(path):
+    for node, doc in documented_functions(path):
+        check_sections(node, doc)
+    wanted = CONVERTED.get(path.relative_to(PACKAGE).as_posix(), "").split()
+    assert set(wanted) <= {node.name for node, _ in documented_functions(path)}
+
+
+def check_sections(node, doc):
     titles = TITLE.findall(doc)
     assert [title for title, _ in titles] == [one for one in TITLES if one in dict(titles)]
     assert all(len(title) == len(line) for title, line in titles)
-    assert VERB.match(doc), "the summary begins with a verb: Returns, Makes, ..."
-    assert re.match(r".*[.`)](\n\n|$)", doc), "the summary is one line"
+    assert VERB.match(doc), f"{node.name}: the summary begins with a verb: Returns, Makes, ..."
+    assert re.match(r".*[.`)](\n\n|$)", doc), f"{node.name}: the summary is one line"
     text = doc.partition("\nExamples\n---")[0]
     assert max(map(len, text.splitlines())) <= 76, "help() has 4 columns more, of 80"
     listed = re.search(r"^Parameters\n-+\n(.*?)(?=\n\n\S|\Z)", doc, re.M | re.S)
@@ -135,17 +138,13 @@ def test_docstring_sections_are_valid_numpydoc(found):
     described = [one.lstrip("*") for row in described for one in row.split(", ")]
     expected = parameter_names(node)
     if expected is not None:
-        assert sorted(described) == sorted(expected), "the parameters"
+        assert sorted(described) == sorted(expected), f"{node.name}: the parameters"
     returned = getattr(node, "returns", None)
     if returned is not None and ast.unparse(returned) != "None":
-        assert {"Returns", "Yields"} & set(dict(titles)), "the result is not described"
+        assert {"Returns", "Yields"} & set(dict(titles)), (
+            f"{node.name}: the result is not described"
+        )
 
 
-def test_converted_docstrings_have_sections():
-    found = {}
-    for path, node, _ in FOUND:
-        found.setdefault(path.relative_to(ROOT / "numbalite").as_posix(), set()).add(node.name)
-    missing = {
-        file: set(names.split()) - found.get(file, set()) for file, names in CONVERTED.items()
-    }
-    assert not any(missing.values()), {file: names for file, names in missing.items() if names}
+def test_files_with_converted_docstrings_are_checked():
+    assert {PACKAGE / file for file in CONVERTED} <= set(FILES)
