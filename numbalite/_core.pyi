@@ -347,6 +347,7 @@ class DeviceArray:
         dtype: DTypeLike,
         offset_bytes: int = 0,
         repeated: bool = False,
+        is_view: bool = True,
         /,
     ) -> Any: ...
     def _read(self, dest: NDArray[Any], stream: _AnyStream | None = None, /) -> None: ...

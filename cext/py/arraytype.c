@@ -309,17 +309,19 @@ static PyObject *array_from_pointer(PyObject *module, PyObject *args, PyObject *
 
 /* _view(shape, strides, dtype, offset=0): returns a view with any geometry inside the buffer. */
 static PyObject *devarray_view(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"shape", "strides", "dtype", "offset_bytes", "repeated", NULL};
+    static char *names[] = {"shape",    "strides", "dtype", "offset_bytes",
+                            "repeated", "is_view", NULL};
     nl_py_array *a = (nl_py_array *)self;
     PyObject *shape, *strides, *dtype, *result = NULL;
     nl_py_array_parts parts = nl_py_devarray_shared_members(a);
-    int repeated = 0;
+    int repeated = 0, is_view = 1;
     Py_ssize_t offset = 0;
     int64_t low, high;
     nl_layout layout;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|np:_view", names, &shape, &strides, &dtype,
-                                     &offset, &repeated))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO|npp:_view", names, &shape, &strides, &dtype,
+                                     &offset, &repeated, &is_view))
         return NULL;
+    parts.view = is_view;
     parts.repeated = repeated || a->flags & NL_PY_ARRAY_REPEATED;
     if (nl_py_geometry_read_shape(shape, &layout) < 0)
         return NULL;
@@ -423,9 +425,10 @@ static PyMethodDef devarray_methods[] = {
     {"_bind", devarray_bind_stream, METH_O,
      "_bind(stream): returns a view of the array with another default stream."},
     {"_view", KEYWORDS(devarray_view),
-     "_view(shape, strides, dtype, offset_bytes=0, repeated=False): "
+     "_view(shape, strides, dtype, offset_bytes=0, repeated=False, is_view=True): "
      "returns a view of the same memory, with any geometry inside this memory. "
-     "If repeated, only kernels may write to the view."},
+     "If repeated, only kernels may write to the view. "
+     "If not is_view, the flag OWNDATA is set."},
     {"_read", KEYWORDS(nl_py_devcopy_read), "_read(dest, stream=None): copies to a NumPy array."},
     {"_download", KEYWORDS(nl_py_devcopy_download),
      "_download(order, stream=None): "

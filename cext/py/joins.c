@@ -301,6 +301,10 @@ static PyObject *roll(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
         count += set_rolled_box(&copies[count], a, (nl_py_array *)made, &layout, to, steps, part);
     made = run_copies(made, copies, count);
     PyMem_Free(copies);
+    if (made &&
+        (!values[2] || values[2] == Py_None)) /* NumPy returns a view of the flattened result */
+        Py_XSETREF(made, nl_py_devarray_view((nl_py_array *)made, ((nl_py_array *)made)->address,
+                                             &result));
     return made;
 }
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite import _core
 from numbalite.algorithms import selection
 from numbalite.ndarray import assign as assignment
 from numbalite.ndarray.assign import on_device_of
@@ -27,15 +26,12 @@ def select_by_mask(array: DeviceNDArray, mask: Any, stream: Any = 0) -> DeviceND
     """Returns the elements that the mask selects, in C order; waits for their number."""
     with on_device_of(array):
         mask = _mask_on_device(mask, array)
-        count = int(np.count_nonzero(mask))
-        out = _core.device_empty((count,), array.dtype, "C")
         source = array if operands.is_aligned(array) else array.copy(stream=stream)
-        if count:
-            selection.launch_selection(
-                "values", selection.integer_view(source), selection.integer_view(out), selection.empty_count(),
-                mask=mask, stream=stream or array.stream,
-            )  # fmt: skip
-    return out
+        words = selection.integer_view(source)
+        found = selection.select_by_mask(
+            "values", words, mask, (), 0, words.dtype, stream or array.stream
+        )
+    return found._view(found.shape, found.strides, array.dtype, 0, False, False)
 
 
 def assign_to_mask(

@@ -30,6 +30,9 @@ _THREADS = plans.THREADS  # threads per block
 _PACKED_ITEMS = 16, 64
 _MANY = 1 << 22
 _ALIGNMENT = 16  # of masks, for select_packed
+# Maximum size in bytes of an output with space for all elements: for more, the wait for their number is short compared
+# with the kernels
+_MAX_CAPACITY = 16 << 20
 _ZERO = np.zeros((), np.uint32)
 
 
@@ -63,7 +66,7 @@ def check_count_array(operation: Any, count: Any, like: Any) -> Any:
 
 
 def count_as_int(count: DeviceNDArray, stream: Any) -> int:
-    return int(count.copy_to_host(stream=stream)[0])
+    return int(count.copy_to_host(stream=stream)[0] if stream else count[0])
 
 
 def launch_selection(
@@ -137,15 +140,33 @@ def _schedule_and_plan(what, array, mask, out, steps):
     return schedule, plan, wide
 
 
-def indices_of(mask: DeviceNDArray, count: int, as_rows: bool) -> DeviceNDArray:
-    """Returns the indices of the `count` true elements, with shape (dimensions, count), or with `as_rows`
+def select_by_mask(
+    what: str, array: DeviceNDArray, mask: DeviceNDArray, dims: tuple[int, ...], axis: int, dtype: Any,
+    stream: Any = 0,
+) -> DeviceNDArray:  # fmt: skip
+    """Returns a new array with the selected "values" or "indices" along `axis`, and with the other axes `dims`. Waits
+    for their number.
+
+    A small array is selected into an array with space for all elements, by the kernel that counts them."""
+    size, steps = mask.size, None
+    is_small = size * math.prod(dims) * dtype.itemsize <= _MAX_CAPACITY
+    count = size if is_small else int(np.count_nonzero(mask))
+    out = _core.device_empty((*dims[:axis], count, *dims[axis:]), dtype, "C")
+    found = empty_count()
+    if what == "indices":
+        steps = out.strides[axis], out.strides[1 - axis]
+    if out.size:
+        launch_selection(what, array, out, found, mask=mask, steps=steps, stream=stream)
+    if not (is_small and out.size):
+        return out
+    count = count_as_int(found, stream)
+    part = out[:, :count] if axis else out[:count]
+    return part if 2 * count >= size else part.copy(stream=stream)  # frees unused memory
+
+
+def indices_of(mask: DeviceNDArray, as_rows: bool) -> DeviceNDArray:
+    """Returns the indices of the true elements, with shape (dimensions, count), or with `as_rows`
     (count, dimensions)."""
-    size, dims = 8, mask.ndim
-    shape = (count, dims) if as_rows else (dims, count)
-    out = _core.device_empty(shape, np.dtype("i8"), "C")
-    if math.prod(shape):
-        steps = (dims * size, size) if as_rows else (size, count * size)
-        launch_selection(
-            "indices", mask, out, empty_count(), mask=mask, steps=steps, stream=mask.stream
-        )
-    return out
+    return select_by_mask(
+        "indices", mask, mask, (mask.ndim,), int(not as_rows), np.dtype("i8"), mask.stream
+    )

@@ -199,7 +199,7 @@ def roll(a, shift, axis=None) -> DeviceNDArray:
         flat = arguments.as_1d(a)
         step = sum(shift) if isinstance(shift, tuple) else shift
         made = _roll_axes(flat, _axis_shifts(flat, step, 0))
-        return made if flat is a else made._reshaped_view(a.shape, "C", False)
+        return made._reshaped_view(a.shape, "C", False)
     return _roll_axes(a, _axis_shifts(a, shift, axis))
 
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 def _indices_of_mask(a, as_rows):
     with arguments.on_device_of(a):
-        mask = masks.as_booleans(a)
-        return selecting.indices_of(mask, int(np.count_nonzero(mask)), as_rows)
+        return selecting.indices_of(masks.as_booleans(a), as_rows)
 
 
 @implements("nonzero")

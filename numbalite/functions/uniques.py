@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from numbalite.algorithms import radix, selection, sorting
+from numbalite.algorithms import masks, radix, selection, sorting
 from numbalite.algorithms.order import order_of
 from numbalite.functions import arguments
 from numbalite.kernels.decorators import jit
@@ -141,7 +141,9 @@ def _unique(a, needs_index, needs_inverse, needs_counts, equal_nan):
     if begins is None:
         none = arguments.empty((0,), np.intp, a)
         return _UniqueResult(line, none, none, none)
-    ends = selection.indices_of(begins, int(np.count_nonzero(begins)), False)[0]
+    if line.ndim == 1 and not (needs_index or needs_inverse or needs_counts):
+        return _UniqueResult(masks.select_by_mask(line, begins[:-1]), None, None, None)
+    ends = selection.indices_of(begins, False)[0]
     return _UniqueResult(
         *_group_results(line, order, begins, ends, needs_index, needs_inverse, needs_counts)
     )

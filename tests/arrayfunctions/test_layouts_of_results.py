@@ -96,6 +96,16 @@ VIEWS = {
     "sort": lambda a: np.sort(a, 0),
     "stack": lambda a: np.stack([a, a]),
     "like": lambda a: np.zeros_like(a[1:]),
+    "mask": lambda a: a[a > 3],
+    "small mask": lambda a: a[a > 20],
+    "nonzero": lambda a: np.nonzero(a)[0],
+    "unique": lambda a: np.unique(a),
+    "roll": lambda a: np.roll(a, 1),
+    "roll of an axis": lambda a: np.roll(a, 1, 0),
+    "roll of a row": lambda a: np.roll(a[0, 0], 1),
+    "concatenate": lambda a: np.concatenate([a, a]),
+    "take": lambda a: np.take(a, [0], 0),
+    "pad": lambda a: np.pad(a, 1),
 }
 
 

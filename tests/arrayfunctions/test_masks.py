@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.likenumpy import assert_same_result
 from kit.needs import numpy_since
+from kit.sample import random_generator
 
 from numbalite import cuda
 from numbalite.algorithms import selection
@@ -216,3 +217,28 @@ def test_large_boolean_masks_match_numpy(seed, size, dtype, density, offset, is_
         device[device_mask] = cuda.to_device(values)
     host[mask] = values
     assert_equal_arrays(device, host)
+
+
+@pytest.mark.parametrize("capacity", [0, 1 << 24])
+def test_selections_of_any_number_match_numpy(capacity, monkeypatch):
+    """Results up to a size are selected into an array with space for all elements, and copied if less than half of
+    the elements are selected; for larger results, the elements are counted first."""
+    monkeypatch.setattr(selection, "_MAX_CAPACITY", capacity)
+    rng = random_generator()
+    for share in (0.0, 0.1, 0.5, 0.9, 1.0):
+        shape = tuple(int(n) for n in rng.integers(1, 40, rng.integers(1, 4)))
+        host = np.where(rng.random(shape) < share, rng.integers(1, 9, shape), 0)
+        device, mask = cuda.to_device(host), host != 0
+        for found, want in (
+            (device[cuda.to_device(mask)], host[mask]),
+            (np.argwhere(device), np.argwhere(host)),
+            (np.unique(device), np.unique(host)),
+            *zip(np.nonzero(device), np.nonzero(host), strict=True),
+            *zip(
+                np.unique(device, return_index=True),
+                np.unique(host, return_index=True),
+                strict=True,
+            ),
+        ):
+            assert found.shape == want.shape and found.dtype == want.dtype
+            np.testing.assert_array_equal(found.copy_to_host(), want)
