@@ -1,6 +1,7 @@
 """Tests cuda.checks for barriers and collectives that not all threads reach, endless kernels, orders of
 threads and blocks, division by zero, and NaN."""
 
+import random
 import re
 import time
 
@@ -409,6 +410,34 @@ def test_values_of_lanes_outside_of_the_mask_are_stored(use, type):
     with pytest.raises(KernelError, match=match) as caught:
         _check_shift(use, type)
     assert caught.value.line == 8
+
+
+@pytest.mark.parametrize("type", ["int", "float", "double"])
+def test_shuffle_up_from_a_lane_outside_of_the_mask(type):
+    lowest, distance = random.randrange(2, 28), random.randrange(1, 8)
+    mask, source = (1 << 32) - (1 << lowest), lowest - distance
+    kernel = cuda.jit(
+        source=f"""
+__global__ void k(const {type} *x, {type} *all, {type} *some) {{
+    int t = threadIdx.x;
+    if (t >= {lowest}) {{
+        {type} got = __shfl_up_sync({mask:#x}u, x[t], {distance});
+        some[t] = t < {lowest + distance} ? 0 : got;
+        if (all) all[t] = got;
+    }}
+}}"""
+    )
+    x = np.arange(3, 35).astype({"int": "i4", "float": "f4", "double": "f8"}[type])
+    everything, some = np.zeros_like(x), np.zeros_like(x)
+    with cuda.checks():
+        kernel[1, 32](x, None, some)
+    assert some.tolist() == [0] * (lowest + distance) + x[lowest : 32 - distance].tolist()
+    if source < 0:
+        return
+    match = rf"calls __shfl_up_sync with mask {mask:#x} and stores the value of lane \d+"
+    with pytest.raises(KernelError, match=match) as caught, cuda.checks():
+        kernel[1, 32](x, everything, some)
+    assert caught.value.line == 5 and lowest <= caught.value.thread[0] < lowest + distance
 
 
 @pytest.mark.parametrize("type", ["int", "float", "double"])

@@ -1,15 +1,16 @@
 /* sim/check/shuffle: reports shuffles that read from a lane outside of the mask.
  *
- * __shfl_sync and __shfl_xor_sync are reported at the call. With __shfl_down_sync, correct programs
- * often read from a lane outside of the mask and ignore the value: for example the upper lanes in
- * each step of a reduction, and lanes that test afterwards whether the source lane exists. A call
- * of __shfl_down_sync is therefore reported only if the program uses the undefined value:
+ * __shfl_sync and __shfl_xor_sync are reported at the call. With __shfl_down_sync and
+ * __shfl_up_sync, correct programs often read from a lane outside of the mask and ignore the value:
+ * for example the upper lanes in each step of a reduction, and lanes that test afterwards whether
+ * the source lane exists. These calls are therefore reported only if the program uses the undefined
+ * value:
  *
- * - In a reduction, whose calls have decreasing distances. If a lane passes another value to a call
- *   than to the previous call, it has used the value that it received from the previous call. If
- *   the received value was undefined, the value that the lane passes is also undefined. The program
- *   is reported if the lowest lane of the mask, which receives the result, depends on an undefined
- *   value.
+ * - In a reduction by __shfl_down_sync, whose calls have decreasing distances. If a lane passes
+ * another value to a call than to the previous call, it has used the value that it received from
+ * the previous call. If the received value was undefined, the value that the lane passes is also
+ * undefined. The program is reported if the lowest lane of the mask, which receives the result,
+ * depends on an undefined value.
  * - In a store. The simulator returns UNDEFINED, a number that programs are unlikely to compute,
  * for a lane outside of the mask. The check reports a store of UNDEFINED to memory: it compares the
  *   stored bytes with UNDEFINED at the thread's next access, warp operation, barrier or end. */
@@ -31,12 +32,13 @@ typedef struct doubt {
     unsigned distance;
     int open; /* whether the value that the lane received from the previous __shfl_down_sync may be
                * undefined */
-    /* 1 + index of the block in which the lane last received UNDEFINED; `site`, `mask` and `source`
-     * belong to the call that returned UNDEFINED */
+    /* 1 + index of the block in which the lane last received UNDEFINED; `site`, `mask`, `source`
+     * and `how` belong to the call that returned UNDEFINED */
     uint64_t marked;
     nl_sim_site site;
     uint32_t mask;
     unsigned source;
+    unsigned how;     /* NL_SIM_SHUFFLE_DOWN or NL_SIM_SHUFFLE_UP */
     uintptr_t stored; /* address of the lane's last store, of `size` bytes, or 0 if there was
                        * none */
     size_t size;
@@ -49,6 +51,11 @@ struct nl_sim_doubts {
 #define FOR_LANES(lane, set) \
     for (uint32_t left_ = (set), lane; left_ && (lane = (uint32_t)__builtin_ctz(left_), 1); \
          left_ &= left_ - 1)
+
+/* Returns whether a shuffle reads from a lane at a distance from the calling lane. */
+static int is_relative(unsigned how) {
+    return how == NL_SIM_SHUFFLE_DOWN || how == NL_SIM_SHUFFLE_UP;
+}
 
 static void report_shuffle(nl_sim_worker *w, unsigned thread, const char *what) {
     const nl_sim_thread *t = &w->thread[thread];
@@ -114,9 +121,10 @@ static void report_value_outside_mask(nl_sim_worker *w, unsigned thread, const d
     char text[200];
     nl_sim_site site = w->thread[thread].site;
     snprintf(text, sizeof text,
-             "calls __shfl_down_sync with mask 0x%08x and stores the value of lane %u, "
+             "calls %s with mask 0x%08x and stores the value of lane %u, "
              "which the mask does not name",
-             d->mask, d->source);
+             d->how == NL_SIM_SHUFFLE_UP ? "__shfl_up_sync" : "__shfl_down_sync", d->mask,
+             d->source);
     w->thread[thread].site = d->site;
     report_shuffle(w, thread, text);
     w->thread[thread].site = site;
@@ -154,7 +162,7 @@ void nl_sim_shuffle_mark_values(nl_sim_worker *w, unsigned warp, const nl_sim_gr
     unsigned first = warp * NL_SIM_LANES;
     nl_sim_thread *lanes = &w->thread[first];
     unsigned how = lanes[__builtin_ctz(group->arrived)].argument & NL_SIM_SHUFFLE_XOR;
-    if (group->op != NL_SIM_WARP_SHFL || how != NL_SIM_SHUFFLE_DOWN || !w->doubts ||
+    if (group->op != NL_SIM_WARP_SHFL || !is_relative(how) || !w->doubts ||
         group->mask == UINT32_MAX || !nl_sim_launch_check_is_on(w, NL_CHECK_SYNC))
         return;
     FOR_LANES(lane, group->arrived) {
@@ -167,6 +175,7 @@ void nl_sim_shuffle_mark_values(nl_sim_worker *w, unsigned warp, const nl_sim_gr
         d->site = lanes[lane].site;
         d->mask = group->mask;
         d->source = source;
+        d->how = how;
     }
 }
 
@@ -176,11 +185,13 @@ void nl_sim_shuffle_check_sources(nl_sim_worker *w, unsigned warp, const nl_sim_
     unsigned how = lanes[__builtin_ctz(group->arrived)].argument & NL_SIM_SHUFFLE_XOR;
     FOR_LANES(lane, group->arrived)
     nl_sim_shuffle_forget_value(w, first + lane);
-    if (group->op != NL_SIM_WARP_SHFL || how == NL_SIM_SHUFFLE_UP || group->mask == UINT32_MAX ||
+    if (group->op != NL_SIM_WARP_SHFL || group->mask == UINT32_MAX ||
         !nl_sim_launch_check_is_on(w, NL_CHECK_SYNC))
         return;
-    if (how == NL_SIM_SHUFFLE_DOWN) {
-        if (w->doubts || (w->doubts = nl_mem_alloc_permanent(sizeof *w->doubts)))
+    if (is_relative(how)) {
+        if (!w->doubts && !(w->doubts = nl_mem_alloc_permanent(sizeof *w->doubts)))
+            return;
+        if (how == NL_SIM_SHUFFLE_DOWN)
             follow_shuffled_values(w, first, group);
         return;
     }
