@@ -3,7 +3,8 @@
 An index is followed backwards from its use (a getelementptr of an array element) through local variables,
 sums and products, to the functions that return it and the callers that pass it. For each signed sum,
 difference and product on that path whose overflow is undefined in C++, a call of cuda_src/sim/check.h is
-inserted. Masked, divided and shifted values are not followed: hashes and random numbers wrap on purpose.
+inserted. Unsigned sums and products are followed, but not checked: row * width + threadIdx.x adds a signed
+product to an unsigned number. Masked, divided and shifted values are not followed: hashes and random numbers wrap on purpose.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from numbalite.compilers.sim.ir import NAME as _NAME
 _RESULT = re.compile(rf"  ({_NAME}) = (.*)")
 _STORE = re.compile(rf"  store i(?:32|64) ({_NAME}), (?:ptr|i\d+\*) ({_NAME}),")
 _LOAD = re.compile(rf"load i(?:32|64), (?:ptr|i\d+\*) ({_NAME}),")
-_WIDER = re.compile(rf"sext i32 ({_NAME}) to i64")
-_SUM = re.compile(r"(add|sub|mul) (?:nuw )?nsw (i32|i64) ([^ ,]+), ([^ ,]+)(.*)")
+_WIDER = re.compile(rf"[sz]ext (?:nneg )?i32 ({_NAME}) to i64")
+_SUM = re.compile(r"(add|sub|mul) (?:nuw )?(nsw )?(i32|i64) ([^ ,]+), ([^ ,]+)(.*)")
 _CHOICE = re.compile(r"(?:phi|select) ")
 _CALL = re.compile(r'call [^@\n]*?\b(?:i32|i64|void|ptr|[^ @\n]*\*) @([\w.$]+|"[^"]+")\((.*)\)')
 _INDEX = re.compile(rf"\bi(?:32|64) ({_NAME})")
@@ -84,8 +85,9 @@ class _IndexFunction:
             elif found := _LOAD.match(rest):
                 waiting += self.stored.get(found[1], ())
             elif found := _SUM.match(rest):
-                self.sums.add(value)
-                waiting += (one for one in (found[3], found[4]) if one.startswith("%"))
+                if found[2]:
+                    self.sums.add(value)
+                waiting += (one for one in (found[4], found[5]) if one.startswith("%"))
             elif _CHOICE.match(rest):
                 waiting += syntax.VALUE.findall(syntax.without_debug_locations(rest))
             elif "call " in rest and (found := _CALL.search(rest)):
@@ -141,7 +143,7 @@ def _insert_check_calls(function):
         if not found or found[1] not in function.sums:
             out.append(line)
             continue
-        operation, type_, a, b, _ = _SUM.match(found[2]).groups()
+        operation, _, type_, a, b, _ = _SUM.match(found[2]).groups()
         debug, new = syntax.debug_location(line), f"%nl.index.{len(out)}"
         both = f"{{ {type_}, i1 }}"
         out.append(f"  {found[1]} = {operation} {type_} {a}, {b}{debug}")
