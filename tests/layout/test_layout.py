@@ -219,6 +219,16 @@ ASKS_THE_KIND = {
 }  # fmt: skip
 
 
+def test_simulator_implements_every_driver_call():
+    """Without an entry in the simulator's table, a call jumps to address 0."""
+    calls = re.findall(r"^    X\((\w+),", (CEXT / "driver/driver_calls.h").read_text(), re.M)
+    files = (path.read_text() for path in (CEXT / "sim/driver").glob("calls*.c"))
+    filled = set(re.findall(r"table->(\w+) =\s", "".join(files)))
+    assert calls
+    missing = sorted(set(calls) - filled)
+    assert not missing, f"cext/sim/driver/calls_*.c: no function for {missing}"
+
+
 def test_no_code_branches_on_the_driver_kind():
     """Properties of a driver are fields of its table; `kind` is for messages."""
     words = {
