@@ -25,6 +25,11 @@ PUBLIC = [
     *(("numbalite.course", name, getattr(course, name)) for name in course.__all__),
     *(("numbalite.errors", cls.__name__, cls) for cls in dict.fromkeys(ERRORS)),
 ]
+FUNCTIONS = [
+    one
+    for one in PUBLIC
+    if callable(one[2]) and not isinstance(one[2], (type, numbalite.types.Type))
+]
 IDS = [f"{module}.{name}" for module, name, _ in PUBLIC]
 
 
@@ -61,6 +66,16 @@ def test_docstrings_are_not_empty(public):
     text = inspect.getdoc(value) or ""
     assert re.match(r"\S[^\n]{10,}", text), f"{name}: {text!r}"
     assert re.search(r"[.:?)`]($|\n)", text), f"{name}: {text!r}"
+
+
+@pytest.mark.parametrize("public", FUNCTIONS, ids=[f"{one[0]}.{one[1]}" for one in FUNCTIONS])
+def test_docstrings_of_functions_describe_the_parameters(public):
+    """tests/layout/test_docstrings.py checks the form of these sections."""
+    module, name, value = public
+    text = inspect.getdoc(value) or ""
+    assert "\nParameters\n---" in text or not inspect.signature(value).parameters, (
+        f"the docstring of {module}.{name} has no section Parameters"
+    )
 
 
 def test_numbas_names_of_the_errors_are_listed():
