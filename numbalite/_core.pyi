@@ -725,6 +725,18 @@ def gather(
     stream: Any,
     /,
 ) -> None: ...
+def select_elements(
+    loops: Any,
+    what: str,
+    array: DeviceArray,
+    mask: DeviceArray | None,
+    out: DeviceArray,
+    count: DeviceArray,
+    step: int,
+    apart: int,
+    stream: Any,
+    /,
+) -> None: ...
 def arrays_overlap(a: DeviceArray, b: DeviceArray, exact: bool, /) -> bool: ...
 def concatenate(arrays: Any, axis: int = 0) -> Any: ...
 def stack(arrays: Any, axis: int = 0) -> Any: ...

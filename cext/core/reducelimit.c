@@ -29,6 +29,8 @@ nl_reducelimit_entry nl_reducelimit_table[NL_LIMITS] = {
     [NL_LIMIT_PIPELINE_THREADS] = {"PIPELINE_THREADS", 384},
     [NL_LIMIT_PIPELINE_TURNS] = {"PIPELINE_TURNS", 4},
     [NL_LIMIT_PIPELINES] = {"PIPELINES", 0},
+    [NL_LIMIT_SELECT_THREADS] = {"SELECT_THREADS", 256},
+    [NL_LIMIT_MANY_SELECTED] = {"MANY_SELECTED", 1 << 22},
 };
 
 int64_t *nl_reducelimit_find(const char *name) {

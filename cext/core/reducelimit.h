@@ -1,6 +1,6 @@
-/* core/reducelimit: variables for those limits of core/reduceplan and core/scanplan that are not
- * constants. One set of limits serves all devices, so that plans, and therefore results, are equal
- * on all devices. */
+/* core/reducelimit: variables for those limits of core/reduceplan, core/scanplan and py/selection
+ * that are not constants. One set of limits serves all devices, so that plans, and therefore
+ * results, are equal on all devices. */
 #ifndef NL_CORE_REDUCELIMIT_H
 #define NL_CORE_REDUCELIMIT_H
 
@@ -48,6 +48,9 @@ enum nl_reducelimit_name {
     NL_LIMIT_TILE_RUNS,
     NL_LIMIT_PIPELINE_THREADS, /* maximum number of threads of a block, as in reduceplan.py */
     NL_LIMIT_PIPELINE_TURNS,   /* minimum tiles per block */
+    /* Tests change the following limits of selections. */
+    NL_LIMIT_SELECT_THREADS, /* maximum number of threads of a block */
+    NL_LIMIT_MANY_SELECTED,  /* minimum number of elements for large tiles of a packed mask */
     NL_LIMITS,
 };
 

@@ -190,6 +190,8 @@ static PyObject *gather_elements(PyObject *module, PyObject *args) {
     if (nl_py_geometry_read_strides(of, &source_layout, "strides") < 0 ||
         nl_py_geometry_read_strides(to, &target_layout, "strides") < 0)
         return NULL;
+    if (mode < 0 || mode > 2)
+        return PyErr_Format(PyExc_ValueError, "no mode %d", mode);
     if (!nl_py_devarray_check(state, source) || !nl_py_devarray_check(state, target) ||
         PyList_GET_SIZE(indices) < 1 || PyList_GET_SIZE(indices) > MAX_INDICES)
         return PyErr_Format(PyExc_TypeError,

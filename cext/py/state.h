@@ -216,6 +216,7 @@ PyObject *nl_py_state_intern(const char *const *texts, int count);
     X(nl_py_reducer_exec) \
     X(nl_py_reduction_exec) \
     X(nl_py_reduceplan_exec) \
+    X(nl_py_selection_exec) \
     X(nl_py_kernel_exec) \
     X(nl_py_dispatchertype_exec) \
     X(nl_py_launcher_exec) \

@@ -16,24 +16,15 @@ import numpy as np
 from numbalite import _core
 from numbalite.ndarray import copyplan
 from numbalite.ufuncs import element, operands, reduceloops
-from numbalite.ufuncs import reduceplan as plans
 
 if TYPE_CHECKING:
     from typing import Any
 
     from numbalite.ndarray.arrays import DeviceNDArray
 
-_BYTES = 64  # bytes of the elements that a thread processes
-_MAX_ITEMS = 16
-_THREADS = plans.THREADS  # threads per block
-# Elements per thread of select_packed, for arrays below _MANY elements and for larger arrays
-_PACKED_ITEMS = 16, 64
-_MANY = 1 << 22
-_ALIGNMENT = 16  # of masks, for select_packed
 # Maximum size in bytes of an output with space for all elements: for more, the wait for their number is short compared
 # with the kernels
 _MAX_CAPACITY = 16 << 20
-_ZERO = np.zeros((), np.uint32)
 
 
 @functools.cache
@@ -86,58 +77,9 @@ def launch_selection(
     bytes from element to element, and from axis to axis of one element. "spread" and "cover" read
     elements from `out`.
     """
-    if array.size == 0:
-        count.fill(0, stream=stream)
-        return
+    step, apart = steps or (out.strides[0], 0)
     loops = loops or mask_selection_kernels()
-    schedule, plan, wide = _schedule_and_plan(what, array, mask, out, steps)
-    dtype, statuses = array.dtype, out
-    if schedule.parts > 1 and what != "cover":
-        words = 2 * (1 + 2 * plans.status_count(1, schedule.parts))
-        statuses = _core.device_empty((words,), _ZERO.dtype, "C")
-        statuses._fill(_ZERO, stream or None)
-    first, target = operands.from_first_element(array), operands.from_first_element(out)
-    chooses = first if mask is None else operands.from_first_element(mask)
-    kernel = loops.loop(schedule.kind, dtype, dtype, dtype, mask is not None, wide)
-    kernel[schedule.parts, schedule.threads, stream](plan, first, chooses, target, statuses, count)
-    if what == "halves" and array.size > 1:
-        kernel = loops.loop("reverse_rest", dtype, dtype, dtype, False, wide)
-        grid = -(-(array.size // 2) // plans.THREADS)
-        kernel[grid, plans.THREADS, stream](plan, target, target, target, target, count)
-
-
-def _is_packed_input(what, array, mask):
-    """Returns whether `select_packed` can run: the mask must be contiguous and aligned, and the array
-    regular."""
-    regular = what == "indices" or array.ndim == 1 or array.is_c_contiguous()
-    aligned = mask.is_c_contiguous() and mask._address % _ALIGNMENT == 0
-    return what in ("values", "indices", "spread") and regular and aligned
-
-
-def _schedule_and_plan(what, array, mask, out, steps):
-    """Returns (schedule, plan struct of the kernel, whether the plan struct has the larger capacity)"""
-    masks = (0,) * array.ndim if mask is None else mask.strides
-    apart = steps[1] if steps else 0
-    dims = [
-        (n, step, over, apart * i)
-        for i, (n, step, over) in enumerate(zip(array.shape, array.strides, masks, strict=True))
-    ]
-    merges = int(what != "indices")
-    if array.size == 1 and (merges or not dims):
-        dims, merges = [(1, 0, 0, 0)], 0
-    step = steps[0] if steps else out.strides[0]
-    kept = (out.size if what in ("spread", "cover") else 1, 0, 0, step)
-    size, itemsize = array.size, array.itemsize
-    kind, items = f"select_{what}", max(1, min(_MAX_ITEMS, _BYTES // max(1, itemsize)))
-    if mask is not None and _is_packed_input(what, array, mask):
-        kind, items = f"select_packed_{what}", _PACKED_ITEMS[size >= _MANY]
-    threads = min(_THREADS, -(-size // (32 * items)) * 32)
-    chunk = threads * items
-    schedule = plans.Schedule(f"{kind}{items}", threads, 1, -(-size // chunk), chunk)
-    plan, wide = plans.packed_plan(
-        schedule, [kept], dims, results=1, itemsize=itemsize, merges=merges
-    )
-    return schedule, plan, wide
+    _core.select_elements(loops, what, array, mask, out, count, step, apart, stream)
 
 
 def select_by_mask(

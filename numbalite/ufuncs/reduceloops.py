@@ -296,6 +296,7 @@ class Loops:
         self._loops = {}
         self._families = set()
         self._reducers = {}
+        self.selections = {}  # (dtype, number of a kernel) -> result of selection_kernel
         self.natures = {}  # type number -> the operation that scatter.apply_at recognizes in the function
 
     def generate_kernel(
@@ -444,6 +445,12 @@ class Loops:
             )
             found = self._reducers.setdefault(key, made)
         return found
+
+    def selection_kernel(self, kind, dtype, masked, wide):
+        """Returns (the kernel that selects elements, the dtype of its plan argument). C code calls this for the
+        first selection with each kernel (cext/py/selection.c)."""
+        kernel = self.loop(kind, dtype, dtype, dtype, masked, wide)
+        return kernel, np.dtype((np.void, plans.plan_size(wide, dtype.itemsize)))
 
     def _kernel(self, dtypes, kind, last, reads, writes, masked, wide, exclusive, cached, vec):
         """Returns (the kernel, the dtype of its plan argument). The planner in C calls this for

@@ -10,7 +10,7 @@ from kit.likenumpy import assert_same_result
 from kit.needs import numpy_since
 from kit.sample import random_generator
 
-from numbalite import cuda
+from numbalite import _core, cuda
 from numbalite.algorithms import selection
 
 RECORD = np.dtype([("a", "u1"), ("b", "f4", 2)])  # of 9 bytes
@@ -208,13 +208,15 @@ def test_large_boolean_masks_match_numpy(seed, size, dtype, density, offset, is_
     device_mask = whole[offset:].reshape(shape)
     device_mask[...] = cuda.to_device(mask)
     device, values = cuda.to_device(host), (50 * rng.random(int(mask.sum()))).astype(dtype)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "_MANY", 0 if is_many else 1 << 30)
+    before = _core.reduction_limit("MANY_SELECTED", 0 if is_many else 1 << 30)
+    try:
         assert_equal_arrays(device[device_mask], host[mask])
         assert_equal_arrays(device[::-1][device_mask], host[::-1][mask])
         assert_equal_arrays(np.nonzero(device_mask), np.nonzero(mask))
         assert_equal_arrays(np.argwhere(device_mask), np.argwhere(mask))
         device[device_mask] = cuda.to_device(values)
+    finally:
+        _core.reduction_limit("MANY_SELECTED", before)
     host[mask] = values
     assert_equal_arrays(device, host)
 

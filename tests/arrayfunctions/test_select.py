@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from numbalite import cuda
+from numbalite import _core, cuda
 from numbalite.algorithms import selection
 
 large = cuda.select("x > 5")
@@ -28,18 +28,20 @@ def test_select_of_random_shapes_and_strides(data):
     order = data.draw(st.permutations(range(len(shape))))
     x = host[key].transpose(order)
     d = cuda.to_device(host)[key].transpose(order)
-    with pytest.MonkeyPatch.context() as patch:
-        # Arrays of one tile, and of several tiles
-        patch.setattr(selection, "_THREADS", data.draw(st.sampled_from((32, 256))))
+    # Arrays of one tile, and of several tiles
+    before = _core.reduction_limit("SELECT_THREADS", data.draw(st.sampled_from((32, 256))))
+    try:
         np.testing.assert_array_equal(large(d).copy_to_host(), x[x > 5])
         chosen, others = split_in_halves(by_size(d))
+    finally:
+        _core.reduction_limit("SELECT_THREADS", before)
     np.testing.assert_array_equal(chosen, x[x > 5])
     np.testing.assert_array_equal(others, x[~(x > 5)])
 
 
-def test_select_over_many_tiles_matches_numpy(monkeypatch):
+def test_select_over_many_tiles_matches_numpy(reduction_limits):
     """Tests groups and ranges of tiles, of 256 elements each."""
-    monkeypatch.setattr(selection, "_THREADS", 32)
+    reduction_limits(SELECT_THREADS=32)
     x = np.random.default_rng(1).integers(0, 9, 300_000)
     got = large(cuda.to_device(x)).copy_to_host()
     np.testing.assert_array_equal(got, x[x > 5])
@@ -104,3 +106,17 @@ def test_select_rejects_invalid_arguments():
             large(d, **arguments)
     with pytest.raises(TypeError, match="function of one number"):
         cuda.select("x + y", args="x, y")
+
+
+def test_selection_rejects_invalid_arguments():
+    x, count = cuda.to_device(np.zeros((2, 3))), cuda.to_device(np.zeros(1, int))
+    mask, loops = cuda.to_device(np.zeros((2, 3), bool)), selection.mask_selection_kernels()
+    for what, array, selected, error in (
+        ("all", x, mask, TypeError),
+        ("values", 3, mask, TypeError),
+        ("values", x, 3, TypeError),
+        ("values", x, mask.T, ValueError),
+        ("values", x, x, ValueError),
+    ):
+        with pytest.raises(error):
+            _core.select_elements(loops, what, array, selected, x, count, 8, 0, None)
