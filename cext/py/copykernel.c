@@ -13,6 +13,7 @@ static const struct {
     [NL_PY_COPYKERNEL_CAST] = {"numbalite.ndarray.batchcopy", "cast_kernel"},
     [NL_PY_COPYKERNEL_TRANSPOSE] = {"numbalite.ndarray.batchcopy", "transpose_kernel"},
     [NL_PY_COPYKERNEL_GATHER] = {"numbalite.ndarray.gather", "gather_kernel"},
+    [NL_PY_COPYKERNEL_SEQUENCE] = {"numbalite.functions.creation", "sequence_kernel"},
 };
 
 static PyObject *make_kernel(nl_py_copykernel_kind kind, const int *numbers, int count) {

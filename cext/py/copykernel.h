@@ -1,5 +1,5 @@
-/* py/copykernel: finds and launches the kernels that copy elements. Python code compiles each
- * kernel once; afterwards the kernel is found by its kind and its numbers. */
+/* py/copykernel: finds and launches the kernels that copy or number elements. Python code compiles
+ * each kernel once; afterwards the kernel is found by its kind and its numbers. */
 #ifndef NL_PY_COPYKERNEL_H
 #define NL_PY_COPYKERNEL_H
 
@@ -14,8 +14,9 @@ typedef enum nl_py_copykernel_kind {
     NL_PY_COPYKERNEL_JOIN,      /* word size, dimensions, copies */
     NL_PY_COPYKERNEL_CAST,      /* word size: the ufunc that copies integers of this size */
     NL_PY_COPYKERNEL_TRANSPOSE, /* word size, side of a tile, words per access */
-    NL_PY_COPYKERNEL_GATHER, /* word size, size of an index, dimensions, mode, scatters, words per
-                              * thread, index arrays */
+    NL_PY_COPYKERNEL_GATHER,   /* word size, size of an index, dimensions, mode, scatters, words per
+                                * thread, index arrays */
+    NL_PY_COPYKERNEL_SEQUENCE, /* no numbers: writes first + i * step to an array of int64 */
 } nl_py_copykernel_kind;
 
 /* Returns a new reference to the kernel for these numbers, which must be less than 256. NULL with

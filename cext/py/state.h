@@ -209,6 +209,7 @@ PyObject *nl_py_state_intern(const char *const *texts, int count);
     X(nl_py_batchcopy_exec) \
     X(nl_py_joins_exec) \
     X(nl_py_gather_exec) \
+    X(nl_py_sequence_exec) \
     X(nl_py_jointable_exec) \
     X(nl_py_xla_exec) \
     X(nl_py_geometry_exec) \

@@ -369,6 +369,11 @@ def _fill_with_doubles(out, start, step):
     """
 
 
+def sequence_kernel() -> Any:
+    """Returns the kernel that writes a sequence of integers. C code calls this function once (cext/py/copykernel.c)."""
+    return _fill_with_sequence
+
+
 def number_sequence(
     start: Any, step: Any, count: int, dtype: Any, like: Any = None
 ) -> DeviceNDArray:
@@ -395,7 +400,7 @@ def _dtype_of_numbers(given):
     return np.arange(*(type(one)(i // 2) for i, one in enumerate(given))).dtype
 
 
-@implements("arange")
+@implements("arange", direct=_core.arange)
 def arange(
     start_or_stop: Any = None,
     /,

@@ -14,7 +14,7 @@ from kit.likenumpy import assert_equal_results, assert_same, assert_same_result
 from kit.needs import numpy_since
 from kit.sample import draw_cases, random_generator
 
-from numbalite import cuda
+from numbalite import _core, cuda
 from numbalite.ndarray.arrays import DeviceNDArray
 
 NUMBERS = ["f4", "f8", "i4", "u1", "c8", "?"]
@@ -609,3 +609,28 @@ def test_quantiles_broadcast_into_a_larger_out():
         np.testing.assert_allclose(found, expected)
     with pytest.raises(ValueError, match="out has shape"):
         np.quantile(cuda.to_device(x), [0.2, 0.9], out=cuda.device_array((2, 3)))
+
+
+def test_arange_of_random_integers_matches_numpy():
+    """C code numbers an array for ints; the device, the stream and other types are left to Python code."""
+    rng = random_generator()
+    for _ in range(60):
+        count = int(rng.integers(1, 4))
+        given = [int(n) for n in rng.integers(-300, 300, count)]
+        if count == 3 and given[2] == 0:
+            continue
+        got, want = cuda.arange(*given), np.arange(*given)
+        assert (got.shape, got.dtype) == (want.shape, want.dtype)
+        np.testing.assert_array_equal(got.copy_to_host(), want)
+    for given in ((), (2.0,), (True,), (1, 2, 0), (1 << 60, (1 << 60) + 3), (1, None)):
+        assert _core.arange(*given) is NotImplemented
+    np.testing.assert_array_equal(
+        cuda.arange(1 << 60, (1 << 60) + 3).copy_to_host(), np.arange(1 << 60, (1 << 60) + 3)
+    )
+    with pytest.raises(ZeroDivisionError):
+        cuda.arange(1, 2, 0)
+    stream = cuda.stream()
+    with stream:
+        made = cuda.arange(7)
+    assert made.stream is stream
+    np.testing.assert_array_equal(made.copy_to_host(), np.arange(7))
