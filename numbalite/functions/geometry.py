@@ -116,6 +116,7 @@ def moveaxis(a, source, destination) -> DeviceNDArray:
 
 @implements("rollaxis")
 def rollaxis(a, axis, start: int = 0) -> DeviceNDArray:
+    a = arguments.as_device_array(a)
     axis = shapes.axis_number(axis, a.ndim)
     if not -a.ndim <= start <= a.ndim:
         raise shapes.AxisError(
