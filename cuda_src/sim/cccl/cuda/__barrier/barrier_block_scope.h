@@ -4,37 +4,45 @@
 #pragma once
 #include "../../generic_begin.h"
 #include <cuda/std/__barrier/barrier.h>
-#ifndef _LIBCUDACXX_BEGIN_NAMESPACE_STD
-#include_next <cuda/__barrier/barrier_block_scope.h>
-#else
 #include <cuda/__fwd/barrier.h>
-#include <cuda/__fwd/barrier_native_handle.h>
 #include <cuda/std/__atomic/scopes.h>
+#include <cuda/std/cstdint>
 
-_LIBCUDACXX_BEGIN_NAMESPACE_CUDA
+namespace cuda {
+namespace device {
+inline namespace _LIBCUDACXX_ABI_NAMESPACE {
+inline ::cuda::std::uint64_t *barrier_native_handle(barrier<thread_scope_block> &b);
+}
+} // namespace device
+inline namespace _LIBCUDACXX_ABI_NAMESPACE {
 
 struct __block_scope_barrier_base {};
 
-template <> class barrier<thread_scope_block, _CUDA_VSTD::__empty_completion> : public __block_scope_barrier_base {
-    typedef _CUDA_VSTD::__barrier_base<_CUDA_VSTD::__empty_completion, thread_scope_block> base;
+template <>
+class barrier<thread_scope_block, ::cuda::std::__empty_completion>
+    : public __block_scope_barrier_base {
+    typedef ::cuda::std::__barrier_base<::cuda::std::__empty_completion, thread_scope_block> base;
     base __barrier;
 
-    friend inline _CUDA_VSTD::uint64_t *
+    friend inline ::cuda::std::uint64_t *
     device::_LIBCUDACXX_ABI_NAMESPACE::barrier_native_handle(barrier<thread_scope_block> &b);
 
   public:
     typedef base::arrival_token arrival_token;
 
     barrier() = default;
-    barrier(_CUDA_VSTD::ptrdiff_t expected, _CUDA_VSTD::__empty_completion = {}) : __barrier(expected) {}
+    barrier(::cuda::std::ptrdiff_t expected, ::cuda::std::__empty_completion = {})
+        : __barrier(expected) {}
     barrier(const barrier &) = delete;
     barrier &operator=(const barrier &) = delete;
-    friend void init(barrier *b, _CUDA_VSTD::ptrdiff_t expected, _CUDA_VSTD::__empty_completion = {}) {
+    friend void init(barrier *b, ::cuda::std::ptrdiff_t expected,
+                     ::cuda::std::__empty_completion = {}) {
         new (&b->__barrier) base(expected);
     }
-    static constexpr _CUDA_VSTD::ptrdiff_t max() noexcept { return base::max(); }
+    static constexpr ::cuda::std::ptrdiff_t max() noexcept { return base::max(); }
 
-    NUMBALITE_SIM_INLINE arrival_token arrive(_CUDA_VSTD::ptrdiff_t count = 1, NUMBALITE_SIM_SITE) {
+    NUMBALITE_SIM_INLINE arrival_token arrive(::cuda::std::ptrdiff_t count = 1,
+                                              NUMBALITE_SIM_SITE) {
         return __barrier.arrive(count, file, line);
     }
     NUMBALITE_SIM_INLINE void wait(arrival_token &&token, NUMBALITE_SIM_SITE) const {
@@ -43,8 +51,12 @@ template <> class barrier<thread_scope_block, _CUDA_VSTD::__empty_completion> : 
     NUMBALITE_SIM_INLINE void wait_parity(bool parity, NUMBALITE_SIM_SITE) const {
         __barrier.wait_parity(parity, file, line);
     }
-    NUMBALITE_SIM_INLINE void arrive_and_wait(NUMBALITE_SIM_SITE) { __barrier.arrive_and_wait(file, line); }
-    NUMBALITE_SIM_INLINE void arrive_and_drop(NUMBALITE_SIM_SITE) { __barrier.arrive_and_drop(file, line); }
+    NUMBALITE_SIM_INLINE void arrive_and_wait(NUMBALITE_SIM_SITE) {
+        __barrier.arrive_and_wait(file, line);
+    }
+    NUMBALITE_SIM_INLINE void arrive_and_drop(NUMBALITE_SIM_SITE) {
+        __barrier.arrive_and_drop(file, line);
+    }
     NUMBALITE_SIM_INLINE bool try_wait(arrival_token &&token, NUMBALITE_SIM_SITE) const {
         return __barrier.__try_wait(token, file, line);
     }
@@ -52,24 +64,30 @@ template <> class barrier<thread_scope_block, _CUDA_VSTD::__empty_completion> : 
         return __barrier.__try_wait_parity(parity, file, line);
     }
     template <class Duration>
-    NUMBALITE_SIM_INLINE bool try_wait_for(arrival_token &&token, const Duration &, NUMBALITE_SIM_SITE) {
-        return ::numbalite_sim::mbarrier::yield_unless_over(__barrier.__try_wait(token, file, line), file, line);
+    NUMBALITE_SIM_INLINE bool try_wait_for(arrival_token &&token, const Duration &,
+                                           NUMBALITE_SIM_SITE) {
+        return ::numbalite_sim::mbarrier::yield_unless_over(__barrier.__try_wait(token, file, line),
+                                                            file, line);
     }
     template <class Time>
-    NUMBALITE_SIM_INLINE bool try_wait_until(arrival_token &&token, const Time &, NUMBALITE_SIM_SITE) {
-        return ::numbalite_sim::mbarrier::yield_unless_over(__barrier.__try_wait(token, file, line), file, line);
+    NUMBALITE_SIM_INLINE bool try_wait_until(arrival_token &&token, const Time &,
+                                             NUMBALITE_SIM_SITE) {
+        return ::numbalite_sim::mbarrier::yield_unless_over(__barrier.__try_wait(token, file, line),
+                                                            file, line);
     }
     template <class Duration>
-    NUMBALITE_SIM_INLINE bool try_wait_parity_for(bool parity, const Duration &, NUMBALITE_SIM_SITE) {
-        return ::numbalite_sim::mbarrier::yield_unless_over(__barrier.__try_wait_parity(parity, file, line), file, line);
+    NUMBALITE_SIM_INLINE bool try_wait_parity_for(bool parity, const Duration &,
+                                                  NUMBALITE_SIM_SITE) {
+        return ::numbalite_sim::mbarrier::yield_unless_over(
+            __barrier.__try_wait_parity(parity, file, line), file, line);
     }
     template <class Time>
     NUMBALITE_SIM_INLINE bool try_wait_parity_until(bool parity, const Time &, NUMBALITE_SIM_SITE) {
-        return ::numbalite_sim::mbarrier::yield_unless_over(__barrier.__try_wait_parity(parity, file, line), file, line);
+        return ::numbalite_sim::mbarrier::yield_unless_over(
+            __barrier.__try_wait_parity(parity, file, line), file, line);
     }
 };
 
-_LIBCUDACXX_END_NAMESPACE_CUDA
-
-#endif
+} // namespace _LIBCUDACXX_ABI_NAMESPACE
+} // namespace cuda
 #include "../../generic_end.h"

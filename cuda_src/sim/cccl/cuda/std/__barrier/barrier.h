@@ -1,6 +1,5 @@
 /* cuda/std/__barrier/barrier.h: replaces libcu++'s barriers by barriers that report to the checks
- * (sim/mbarrier.h). Newer versions of libcu++, whose namespaces have other macros, use their own
- * barriers, which consist of atomics. */
+ * (sim/mbarrier.h). */
 #pragma once
 #include <cuda/std/__barrier/empty_completion.h>
 #include <cuda/std/__barrier/poll_tester.h>
@@ -8,25 +7,27 @@
 #include <cuda/std/atomic>
 #include <cuda/std/chrono>
 #include <cuda/std/cstddef>
-#ifndef _LIBCUDACXX_BEGIN_NAMESPACE_STD
-#include_next <cuda/std/__barrier/barrier.h>
-#else
 
-_LIBCUDACXX_BEGIN_NAMESPACE_STD
+namespace cuda {
+namespace std {
+inline namespace _LIBCUDACXX_ABI_NAMESPACE {
 
-template <class Completion, thread_scope scope = thread_scope_system> class __barrier_base : Completion {
+template <class Completion, thread_scope scope = thread_scope_system>
+class __barrier_base : Completion {
     unsigned long long word;
 
-    NUMBALITE_SIM_INLINE unsigned long long change(unsigned arrivals, unsigned dropped, const char *file, int line) {
-        return ::numbalite_sim::mbarrier::change(&word, arrivals, 0, dropped, static_cast<Completion &>(*this), file,
-                                                 line);
+    NUMBALITE_SIM_INLINE unsigned long long change(unsigned arrivals, unsigned dropped,
+                                                   const char *file, int line) {
+        return ::numbalite_sim::mbarrier::change(&word, arrivals, 0, dropped,
+                                                 static_cast<Completion &>(*this), file, line);
     }
 
   public:
     typedef uint64_t arrival_token;
 
     __barrier_base() = default;
-    __barrier_base(ptrdiff_t expected, Completion completion = Completion()) : Completion(completion) {
+    __barrier_base(ptrdiff_t expected, Completion completion = Completion())
+        : Completion(completion) {
         ::numbalite_sim::mbarrier::init(&word, static_cast<unsigned>(expected));
     }
     __barrier_base(const __barrier_base &) = delete;
@@ -50,7 +51,9 @@ template <class Completion, thread_scope scope = thread_scope_system> class __ba
         while (!::numbalite_sim::mbarrier::is_parity_over(&word, parity, file, line, true))
             __nanosleep(0, file, line);
     }
-    NUMBALITE_SIM_INLINE void arrive_and_wait(NUMBALITE_SIM_SITE) { wait(arrive(1, file, line), file, line); }
+    NUMBALITE_SIM_INLINE void arrive_and_wait(NUMBALITE_SIM_SITE) {
+        wait(arrive(1, file, line), file, line);
+    }
     NUMBALITE_SIM_INLINE void arrive_and_drop(NUMBALITE_SIM_SITE) { change(1, 1, file, line); }
 };
 
@@ -60,6 +63,6 @@ template <class Completion = __empty_completion> class barrier : public __barrie
         : __barrier_base<Completion>(expected, completion) {}
 };
 
-_LIBCUDACXX_END_NAMESPACE_STD
-
-#endif
+} // namespace _LIBCUDACXX_ABI_NAMESPACE
+} // namespace std
+} // namespace cuda

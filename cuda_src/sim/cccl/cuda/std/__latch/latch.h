@@ -1,14 +1,12 @@
 /* cuda/std/__latch/latch.h: replaces libcu++'s latches by latches that report to the checks
- * (sim/latch.h). Newer versions of libcu++, whose namespaces have other macros, use their own
- * latches, which consist of atomics. */
+ * (sim/latch.h). */
 #pragma once
 #include <cuda/std/atomic>
 #include <cuda/std/limits>
-#ifndef _LIBCUDACXX_BEGIN_NAMESPACE_STD
-#include_next <cuda/std/__latch/latch.h>
-#else
 
-_LIBCUDACXX_BEGIN_NAMESPACE_STD
+namespace cuda {
+namespace std {
+inline namespace _LIBCUDACXX_ABI_NAMESPACE {
 
 template <thread_scope scope = thread_scope_system> class __latch_base {
     ptrdiff_t count;
@@ -26,7 +24,9 @@ template <thread_scope scope = thread_scope_system> class __latch_base {
     NUMBALITE_SIM_INLINE bool try_wait(NUMBALITE_SIM_SITE) const noexcept {
         return ::numbalite_sim::latch::is_zero(&count, false, file, line);
     }
-    NUMBALITE_SIM_INLINE void wait(NUMBALITE_SIM_SITE) const { ::numbalite_sim::latch::wait(&count, file, line); }
+    NUMBALITE_SIM_INLINE void wait(NUMBALITE_SIM_SITE) const {
+        ::numbalite_sim::latch::wait(&count, file, line);
+    }
     NUMBALITE_SIM_INLINE void arrive_and_wait(ptrdiff_t by = 1, NUMBALITE_SIM_SITE) {
         count_down(by, file, line);
         wait(file, line);
@@ -35,6 +35,6 @@ template <thread_scope scope = thread_scope_system> class __latch_base {
 
 using latch = __latch_base<>;
 
-_LIBCUDACXX_END_NAMESPACE_STD
-
-#endif
+} // namespace _LIBCUDACXX_ABI_NAMESPACE
+} // namespace std
+} // namespace cuda
