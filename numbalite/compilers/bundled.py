@@ -17,6 +17,7 @@ _BUILTINS = re.compile(r"libnvrtc-builtins\.so\.(\d+)\.(\d+)")
 _PROBE = "cuda_fp16.h"
 
 _failed: set[str] = set()  # folders that could not be written in this process
+_found: set[str] = set()  # undamaged folders that header_directory returned
 
 
 def nvrtc_version(path: str) -> tuple | None:
@@ -45,7 +46,16 @@ def header_directory(path: str) -> str | None:
         found = folders.find_folder(folder, _PROBE)
         if found is None:
             _failed.add(folder)
+    if found is not None:
+        _found.add(found)
     return found
+
+
+def forget_damaged_folders() -> bool:
+    """Returns whether a folder that header_directory returned is damaged now, and forgets these folders."""
+    damaged = {folder for folder in _found if not folders.is_undamaged(folder, _PROBE)}
+    _found.difference_update(damaged)
+    return bool(damaged)
 
 
 def _write_headers(working, path):

@@ -97,7 +97,7 @@ def _translated_folder(root, paths):
             target = os.path.join(working, os.path.relpath(path, root))
             os.makedirs(os.path.dirname(target), exist_ok=True)
             with open(target, "w", encoding="utf-8") as file:
-                file.write(_translate_text(files.read_text(path)))
+                file.write(_translate_text(files.read_text(path, "replace")))
         with open(os.path.join(working, "made"), "w", encoding="utf-8") as file:
             file.write(root)
         return True
@@ -107,8 +107,11 @@ def _translated_folder(root, paths):
 
 
 def forget_damaged_headers() -> bool:
-    """Returns whether translated headers are damaged, and forgets damaged headers, so that the next search
-    creates them again."""
+    """Returns whether translated headers or the headers that NVRTC contains are damaged, and forgets damaged
+    headers, so that the next search creates them again."""
+    if toolkit.forget_damaged_headers():
+        _kept.clear()  # may be translations of damaged headers
+        return True
     damaged = [
         place
         for place, folder in _kept.items()

@@ -177,6 +177,15 @@ def _code_with_catching_asserts(source, ptx, kind, data, architecture):
 
 def compile(source, capability) -> Image:
     """Compiles a source for a GPU of compute capability (major, minor)."""
+    try:
+        return _compile(source, capability)
+    except CompileError:
+        if not toolkit.forget_damaged_headers():
+            raise
+    return _compile(source, capability)
+
+
+def _compile(source, capability):
     from numbalite import _core
 
     chosen, version, supported = open_library()

@@ -368,6 +368,15 @@ def include_directories(path: str | None = None) -> tuple:
     return known
 
 
+def forget_damaged_headers() -> bool:
+    """Returns whether the headers that NVRTC contains were damaged on the disk after this process had found
+    them. Forgets the folders with damaged headers, so that the next search creates them again."""
+    damaged = bundled.forget_damaged_folders()
+    if damaged:
+        _directories.clear()
+    return damaged
+
+
 def headers_version(directories) -> tuple | None:
     """Returns (major, minor) of the toolkit headers in these folders; or None if the headers do not declare
     the version."""
