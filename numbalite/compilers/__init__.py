@@ -20,7 +20,7 @@ from numbalite import config, frontend
 from numbalite.compilers import cache, headers, linking, pack, toolkit
 from numbalite.compilers.image import Image, image_checksum, shared_object
 from numbalite.compilers.source import Source
-from numbalite.errors import CompileError
+from numbalite.errors import CompileError, CudaSupportError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
@@ -189,7 +189,10 @@ def _cache_key(source, target):
         compiler = host.compiler_fingerprint(source, *target)
         folders = toolkit.include_directories
     else:
-        compiler = toolkit.libraries_fingerprint(bool(source.linked), source.launches)
+        try:
+            compiler = toolkit.libraries_fingerprint(bool(source.linked), source.launches)
+        except CudaSupportError:
+            return None  # a library is missing: errors in the source are reported first
         folders = functools.partial(toolkit.include_directories, compiler[0])
     included = headers.include_closure(
         source, folders

@@ -4,7 +4,7 @@ compile."""
 import pytest
 from kit.needs import needs_nvrtc
 
-from numbalite.compilers import compile_source, toolkit
+from numbalite.compilers import compile_source, headers, toolkit
 from numbalite.compilers.source import Source
 from numbalite.errors import CompileError
 
@@ -88,6 +88,8 @@ def gpu_target():
 
 @pytest.mark.parametrize("capability", [(7, 5), (10, 0)])
 def test_curand_and_cub_kernels_compile(gpu_target, toolkit_options, capability):
+    if not headers.find_header("curand_kernel.h", toolkit.include_directories()):
+        pytest.skip("cuRAND's headers are not installed: pip install nvidia-curand")
     kernels = ("sums", *(f"draw<{state}>" for state in STATES))
     image = compile_source(Source(LIBRARIES, kernels=kernels), ("cuda", *capability))
     assert set(kernels) <= set(image.lowered)
