@@ -71,6 +71,17 @@ __attribute__((noinline)) uint64_t nl_sim_deadlock_state(const nl_sim_worker *w)
                      : "memory");
     for (unsigned i = 0; i < 5; i++)
         hash = mix_hash(hash, registers[i]);
+#elif defined(__aarch64__)
+    uint64_t registers[18];
+    __asm__ volatile(
+        "stp x19, x20, [%0]\n\tstp x21, x22, [%0, #16]\n\tstp x23, x24, [%0, #32]\n\t"
+        "stp x25, x26, [%0, #48]\n\tstp x27, x28, [%0, #64]\n\tstp d8, d9, [%0, #80]\n\t"
+        "stp d10, d11, [%0, #96]\n\tstp d12, d13, [%0, #112]\n\tstp d14, d15, [%0, #128]"
+        :
+        : "r"(registers)
+        : "memory");
+    for (unsigned i = 0; i < 18; i++)
+        hash = mix_hash(hash, registers[i]);
 #else
     return 0; /* not implemented for this processor: endless loops are not detected */
 #endif
