@@ -57,11 +57,14 @@ def take(a, indices, axis=None, out=None, mode: str = "raise") -> Any:
             a = a.reshape(1)
         axis = shapes.axis_number(axis, a.ndim)
     indices = _index_array(indices)
-    if a.shape[axis] == 0 and indices.size:
-        raise IndexError("cannot do a non-empty take from an empty axes.")
     length = a.shape[axis]
     least = 0 if mode == "clip" else -length
-    if isinstance(indices, np.ndarray) and indices.ndim == 0 and least <= indices < length:
+    if a.size == 0 and indices.size:
+        shape = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
+        if 0 not in shape:
+            raise IndexError("cannot do a non-empty take from an empty axes.")
+        made = arguments.empty_like(a, shape, a.dtype)  # as in NumPy, the indices are not checked
+    elif isinstance(indices, np.ndarray) and indices.ndim == 0 and least <= indices < length:
         # A single index selects a view, without an index array on the device
         place = *_key_at_axis(axis, int(indices)), ...
         made = a[place].copy()

@@ -335,3 +335,12 @@ def test_invalid_copy_argument_raises(copy):
         lambda a: np.array(a, copy=copy, like=a),
     ):
         assert result_or_error(call, d) == result_or_error(call, x)
+
+
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
+def test_take_without_rows_checks_no_index(mode):
+    for shape, axis in (((0, 3), 1), ((0, 0), 1), ((2, 0, 0), 2)):
+        x = np.zeros(shape)
+        for indices in ([5], -9, [[0, 1]]):
+            made = np.take(cuda.to_device(x), indices, axis, mode=mode)
+            assert made.shape == np.take(x, indices, axis, mode=mode).shape
