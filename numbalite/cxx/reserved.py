@@ -41,5 +41,8 @@ def is_reserved(name: str) -> bool:
 
 
 def avoid_reserved(name: str) -> str:
-    """Returns the name, with a trailing underscore if it is reserved."""
+    """Returns the name, with a trailing underscore if it is reserved, and a prefix if all names that begin
+    as this one are reserved."""
+    if name.startswith("__"):
+        return f"py{name}"
     return f"{name}_" if is_reserved(name) else name

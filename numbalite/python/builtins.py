@@ -165,6 +165,17 @@ def _translate_round(call):
     return call.made(types.int64, f"int64(rint({value.text}))")
 
 
+def _translate_numpy_round(call):
+    value, digits = call.take("a", "decimals", optional=1)
+    if not is_number(value.type) or is_complex(value.type):
+        call.fail(f"takes a real number, not {rules.describe_type(value.type)}")
+    if digits is not None and not is_integral(digits.type):
+        call.fail(f"the number of decimals is an integer, not {rules.describe_type(digits.type)}")
+    if digits is not None:
+        return call.made(value.type, f"py::round_to({value.text}, {digits.text})")
+    return value if is_integral(value.type) else call.made(value.type, f"rint({value.text})")
+
+
 def _limits_rule(of: Any) -> Rule:
     """Translates np.finfo and np.iinfo for a type, or for the type of a value."""
     of = functools.cache(of)  # the cache returns the same object in each round
@@ -599,6 +610,8 @@ FUNCTIONS: dict[Any, Rule] = {
     np.ceil: float_rule("ceil"),
     np.trunc: float_rule("trunc"),
     np.rint: float_rule("rint"),
+    np.round: _translate_numpy_round,
+    np.around: _translate_numpy_round,
     operator.getitem: _translate_getitem,
     **reductions.FUNCTIONS,
     literal_unroll: _return_argument,

@@ -32,7 +32,7 @@ UNARY = {
     "log2": ("np.log2", 0.1, 9), "rint": ("np.rint", -9, 9), "sin": ("np.sin", -3, 3),
     "sinh": ("np.sinh", -3, 3), "sqrt": ("np.sqrt", 0, 9), "tan": ("np.tan", -1, 1),
     "tanh": ("np.tanh", -3, 3), "tgamma": ("math.gamma", 0.5, 9), "trunc": ("np.trunc", -9, 9),
-    "abs": ("np.abs", -3, 3),
+    "abs": ("np.abs", -3, 3), "round": ("np.round", -9, 9),
 }  # fmt: skip
 BINARY = {
     "atan2": "np.arctan2", "copysign": "np.copysign", "fmod": "np.fmod", "hypot": "np.hypot",
@@ -331,3 +331,35 @@ def test_every_name_in_generated_text_is_reserved():
             free |= set(free_names(code, tuple(LETTERS)))
     assert found > 500
     assert {name for name in free if not is_reserved(name)} <= {"layout", "any", "C", "F"}
+
+
+@pytest.mark.parametrize("name", ["__popc", "__clz", "__ffs", "__brev"])
+def test_device_functions_with_names_of_intrinsics(tmp_path, name):
+    """All names with two leading underscores belong to CUDA; a Python function may have one."""
+    text = f"""{HEAD}
+@cuda.jit(device=True)
+def {name}(x): return cuda.{name[2:]}(x)
+
+@cuda.jit
+def kernel(x, out):
+    out[0] = {name}(x) + {name}(x)
+
+@cuda.jit
+def expected(x, out):
+    out[0] = 2 * cuda.{name[2:]}(x)
+"""
+    module, value = import_text(tmp_path, text), np.int32(random.randrange(1, 1 << 20))
+    out, want = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    module.kernel[1, 1](value, out)
+    module.expected[1, 1](value, want)
+    assert out[0] == want[0] != 0
+
+
+@pytest.mark.parametrize("decimals", [None, 0, 2, -1])
+def test_round_of_numpy(tmp_path, decimals):
+    given = "x" if decimals is None else f"x, {decimals}"
+    text = f"{HEAD}\n@njit\ndef f(x): return np.round({given}), np.around({given})\n"
+    f = import_text(tmp_path, text).f
+    for x in (2.5, -0.5, random.uniform(-999, 999), np.float32(0.5), random.randrange(-999, 999)):
+        wanted = np.round(x, decimals or 0)
+        assert f(x) == (wanted, wanted) and type(f(x)[0]) in (type(wanted), type(wanted.item())), x
