@@ -57,7 +57,10 @@ def check_count_array(operation: Any, count: Any, like: Any) -> Any:
 
 
 def count_as_int(count: DeviceNDArray, stream: Any) -> int:
-    return int(count.copy_to_host(stream=stream)[0] if stream else count[0])
+    """Returns the number of selected elements, after a wait for the kernel. In a capture, raises the error that
+    names counts of selected elements."""
+    is_copied = stream or _core.capture_here()
+    return int(count.copy_to_host(stream=stream)[0] if is_copied else count[0])
 
 
 def launch_selection(
