@@ -164,7 +164,7 @@ void nl_device_synchronize_at_exit(void) {
             (void)nl_device_synchronize(&devices[i], &ignored);
     if (nl_wait_was_any_ended()) {
         nl_atomic_store(&abandoned, 1);
-        nl_wait_exit_process();
+        nl_wait_register_exit();
     }
 }
 

@@ -28,7 +28,7 @@ enum {
     PARTED = 128,               /* minimum length of a column that may be scanned in parts */
     /* number of bytes that the device copies while a group of tiles waits for earlier tiles */
     COLUMN_STEP_BYTES = 7 << 19,
-    /* number of bytes that the device copies in the time of the launches that tiles save */
+    /* time that tiles save by fewer launches, in bytes that the device copies meanwhile */
     COLUMN_START_BYTES = 1 << 24,
     TILE_BYTES = 128,    /* maximum size in bytes of a thread's elements of a tile */
     PIPELINE_PIECES = 8, /* number of units of a tile per thread, as in pipelined_scan.cuh */

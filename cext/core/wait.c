@@ -127,12 +127,12 @@ static void exit_process(int status, void *Py_unused) {
 }
 
 /* The driver has registered its exit functions before, so this exit function is called first. */
-void nl_wait_exit_process(void) {
+void nl_wait_register_exit(void) {
     if (inner.kind != NULL)
         (void)on_exit(exit_process, NULL);
 }
 #else
-void nl_wait_exit_process(void) {}
+void nl_wait_register_exit(void) {}
 #endif
 
 /* ------------------------------------------------------------------------------------- waiting */

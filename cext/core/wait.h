@@ -68,6 +68,6 @@ void nl_wait_end_all_waits(void);
 int nl_wait_was_any_ended(void);
 /* Makes the process exit without the driver's exit functions, which would wait for the kernel; call
  * it at the end of the process while a kernel is running. */
-void nl_wait_exit_process(void);
+void nl_wait_register_exit(void);
 
 #endif

@@ -137,7 +137,7 @@ int nl_py_aggregate_write_tuple(nl_py_call *call, int index, PyObject *value,
 static int write_vector(nl_py_call *call, int index, PyObject *value, unsigned char *block) {
     int is_one = PyIndex_Check(value) && !PyTuple_Check(value) && !nl_py_hostarray_is_array(value);
     PyObject *items =
-        is_one ? PyTuple_Pack(1, value) : nl_py_geometry_tuple_at_most(value, NL_MAX_DIMS);
+        is_one ? PyTuple_Pack(1, value) : nl_py_geometry_bounded_tuple(value, NL_MAX_DIMS);
     int result = items ? write_items(call, index, value, items, block) : -1;
     Py_XDECREF(items);
     return result;

@@ -375,8 +375,8 @@ static int launch_copies(const nl_py_array *target, const nl_py_box_copy *copies
     return result;
 }
 
-/* Executes one copy. Its views have the axes of the runs, without an axis of length 1 that a run of
- * one element adds. */
+/* Executes one copy as an assignment between views of source and target. Each view has one axis for
+ * each axis of c->runs; a last axis of length 1 is omitted. */
 static int copy_box(const nl_py_array *target, const nl_py_box_copy *c) {
     nl_layout of = {.itemsize = target->itemsize}, to = of;
     const nl_runs *r = &c->runs;

@@ -48,7 +48,7 @@ static PyObject *raise_too_many_items(Py_ssize_t length, Py_ssize_t limit) {
 }
 
 /* The sequence may return a wrong length, so the items are also counted. */
-PyObject *nl_py_geometry_tuple_at_most(PyObject *sequence, Py_ssize_t limit) {
+PyObject *nl_py_geometry_bounded_tuple(PyObject *sequence, Py_ssize_t limit) {
     Py_ssize_t length = PyTuple_CheckExact(sequence) ? 0 : PySequence_Size(sequence);
     if (PyTuple_CheckExact(sequence))
         return Py_NewRef(sequence);
@@ -80,7 +80,7 @@ int nl_py_geometry_read_shape(PyObject *obj, nl_layout *layout) {
                      Py_TYPE(obj)->tp_name);
         return -1;
     }
-    PyObject *items = nl_py_geometry_tuple_at_most(obj, NL_MAX_DIMS);
+    PyObject *items = nl_py_geometry_bounded_tuple(obj, NL_MAX_DIMS);
     if (!items)
         return -1;
     int result = -1;
@@ -106,7 +106,7 @@ int nl_py_geometry_read_strides(PyObject *obj, nl_layout *layout, const char *wh
                      Py_TYPE(obj)->tp_name);
         return -1;
     }
-    PyObject *items = PySequence_Check(obj) ? nl_py_geometry_tuple_at_most(obj, NL_MAX_DIMS)
+    PyObject *items = PySequence_Check(obj) ? nl_py_geometry_bounded_tuple(obj, NL_MAX_DIMS)
                                             : PyTuple_Pack(1, obj);
     if (!items)
         return -1;

@@ -8,7 +8,7 @@
 /* Returns a new tuple of the items of a user's sequence. Raises ValueError if there are more than
  * `limit` items, before it stores them: for example, range(2**62) is also a sequence. A tuple is
  * returned unchanged. */
-PyObject *nl_py_geometry_tuple_at_most(PyObject *sequence, Py_ssize_t limit);
+PyObject *nl_py_geometry_bounded_tuple(PyObject *sequence, Py_ssize_t limit);
 /* Reads an int or a sequence of ints to shape and ndim. 0, or -1 with an exception. */
 int nl_py_geometry_read_shape(PyObject *obj, nl_layout *layout);
 /* Reads a sequence of layout->ndim ints to layout->strides; `what` is the sequence's name in

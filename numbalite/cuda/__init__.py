@@ -415,8 +415,8 @@ def _register_dask_serializer():
 
 
 def _cast_ufunc(dtype):
-    """Returns the ufunc that converts to a dtype. Ufuncs are in a higher package than arrays, whose
-    assignments need this ufunc."""
+    """Returns the ufunc that converts to a dtype. Assignments of the package ndarray find it here, because
+    ufuncs is a higher package."""
     from numbalite.ufuncs.cudaufunc import cast_ufunc
 
     _above.cast_ufunc = cast_ufunc

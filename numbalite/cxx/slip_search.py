@@ -87,7 +87,7 @@ class MistakeSearch:
         slip = Slip(file, line, kind, text, self.shown(at))
         self._added.setdefault(slip, set()).add(self.code.tokens[at].line)
 
-    def found(self):
+    def sorted_warnings(self):
         """Returns the list of warnings; each message occurs once per line. A function's lines occur once for
         each signature. A warning that does not apply to all signatures is dropped, because the line is right
         for some types."""

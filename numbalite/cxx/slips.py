@@ -40,7 +40,7 @@ def find_slips(
         found.find_mistakes()
     except RecursionError:  # deeply nested statements: generated code
         return [], []
-    return found.found(), found.refused
+    return found.sorted_warnings(), found.refused
 
 
 _OPERATORS = (slip_values.RULES, slip_operands.RULES)

@@ -123,7 +123,7 @@ def twice(x, y):
 
 @pytest.mark.parametrize("view", (np.s_[:], np.s_[::-1, ::-1], np.s_[:, ::-1]), ids=str)
 def test_exchange_functions_borrow_the_tensor(view):
-    """No other attribute is read, in a launch and in a ufunc, with any strides."""
+    """Launches and ufuncs read no attribute of the tensor except its exchange functions, with any strides."""
     x, y = (
         Tensor(cuda.to_device(FIRST)[view]),
         Tensor(cuda.device_array((3, 4), "f4"), byte_offset=16),

@@ -1,5 +1,6 @@
-/* sim/driver/variables: copies global variables between a module and its twin. A pair consists of
- * the variables with the same symbol name in the module and its twin. The pair stores both values
+/* sim/driver/variables: copies global variables between a module and its twin, which is the same
+ * source compiled for checks. A pair consists of the variables with the same symbol name in the
+ * module and its twin. The pair stores both values
  * after the last copy: only bytes that differ from them, which were written later, are copied,
  * because launches of one module on several streams may overlap. Addresses within the image that
  * the loader wrote (function tables, virtual functions) differ between module and twin, and are
