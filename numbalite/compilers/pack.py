@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = os.path.join(_PACKAGE, "images")
-BLOCK = 1 << 20
+BLOCK = 1 << 17
 _MAGIC = b"numbalite pack\1"
 _COUNTS, _IMAGE, _SPAN = Struct("<16s2I"), Struct("<16s3I"), Struct("<2I")
 
