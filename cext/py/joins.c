@@ -1,4 +1,4 @@
-/* py/joins: implements the functions. */
+/* py/joins: concatenate, stack, roll, tile, repeat, pad and copy as copies of boxes. */
 #include "py/joins.h"
 
 #include <string.h>
