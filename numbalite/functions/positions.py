@@ -59,11 +59,11 @@ def take(a, indices, axis=None, out=None, mode: str = "raise") -> Any:
     indices = _index_array(indices)
     length = a.shape[axis]
     least = 0 if mode == "clip" else -length
-    if a.size == 0 and indices.size:
+    if indices.size and 0 in a.shape[:axis]:  # as in NumPy, the indices are not checked
         shape = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
-        if 0 not in shape:
-            raise IndexError("cannot do a non-empty take from an empty axes.")
-        made = arguments.empty_like(a, shape, a.dtype)  # as in NumPy, the indices are not checked
+        made = arguments.empty_like(a, shape, a.dtype)
+    elif indices.size and length == 0:
+        raise IndexError("cannot do a non-empty take from an empty axes.")
     elif isinstance(indices, np.ndarray) and indices.ndim == 0 and least <= indices < length:
         # A single index selects a view, without an index array on the device
         place = *_key_at_axis(axis, int(indices)), ...

@@ -241,9 +241,8 @@ def _select_elements(array, key, mode):
     )
     if len(result) > _MAX_DIMS:
         raise IndexError(f"the result would have more than {_MAX_DIMS} dimensions")
-    nothing = 0 in result
     arrays = [
-        _checked_indices(item, view.shape[dim], axis, mode, nothing, array.device)
+        _checked_indices(item, view.shape[dim], axis, mode, 0 in shape, array.device)
         for item, dim, axis in indices
     ]
     if len({one.dtype for one in arrays}) > 1:
@@ -353,17 +352,21 @@ def _broadcast_indices(given):
         ) from None
 
 
-def _checked_indices(indices, length, axis, mode, nothing, device):
-    """Returns index arrays as device arrays of int32 or int64; checks the bounds of host arrays."""
+def _checked_indices(indices, length, axis, mode, is_empty, device):
+    """Returns index arrays as device arrays of int32 or int64; checks the bounds of host arrays.
+
+    As in NumPy, if the index arrays are broadcast to no elements (`is_empty`), only 0-dimensional ones are checked.
+    """
+    unchecked = is_empty and indices.ndim > 0
     if isinstance(indices, _core.DeviceArray):
-        if length == 0 and indices.size and not nothing:
+        if length == 0 and indices.size and not unchecked:
             raise IndexError(f"index is out of bounds for axis {axis} with size 0")
         if indices.device != device:
             indices = assign.copy_to_device_number(indices, device)
         if indices.dtype not in _INDEX_DTYPES:
             return indices.astype(np.int64)
         return indices.copy() if indices._low_bits & (indices.itemsize - 1) else indices
-    if indices.size and mode == "raise" and not nothing:
+    if indices.size and mode == "raise" and not unchecked:
         for extreme in (indices.min(), indices.max()):
             if not -length <= extreme < length:
                 raise IndexError(

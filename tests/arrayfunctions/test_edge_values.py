@@ -337,6 +337,34 @@ def test_invalid_copy_argument_raises(copy):
         assert result_or_error(call, d) == result_or_error(call, x)
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((3, 0), 0), ((2, 0, 3), 0), ((3, 0), 1), ((0, 0), 0)])
+def test_take_with_rows_of_no_elements_checks_the_indices(shape, axis):
+    x = np.zeros(shape)
+    for indices in ([5], 9, -9, [[0, 7]]):
+        with pytest.raises(IndexError):
+            np.take(x, indices, axis)
+        with pytest.raises(IndexError):
+            np.take(cuda.to_device(x), indices, axis)
+
+
+def test_index_arrays_of_empty_arrays_are_checked_as_in_numpy():
+    rng = random_generator()
+    for _ in range(80):
+        x = np.zeros(rng.integers(0, 3, rng.integers(1, 4)))
+        key = []
+        for _ in range(rng.integers(1, x.ndim + 1)):
+            shape = [(), (1,), (2,), (0,), (0, 1), (1, 2)][rng.integers(6)]
+            key.append([slice(None), rng.integers(-3, 4, shape)][rng.integers(2)])
+        read = lambda a, key=tuple(key): a[key]
+        assert result_or_error(read, cuda.to_device(x)) == result_or_error(read, x)
+
+        def write(a, key=tuple(key)):
+            a[key] = 1
+            return a
+
+        assert result_or_error(write, cuda.to_device(x)) == result_or_error(write, x)
+
+
 @pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
 def test_take_without_rows_checks_no_index(mode):
     for shape, axis in (((0, 3), 1), ((0, 0), 1), ((2, 0, 0), 2)):
