@@ -152,28 +152,32 @@ def _translate_abs(call):
     return call.made(value.type, f"abs({value.text})")
 
 
-def _translate_round(call):
-    value, digits = call.take("number", "ndigits", optional=1)
+def _rounded_value(call, name, digits_name):
+    """Returns (the number to round, its value rounded to the given digits, or None without digits)."""
+    value, digits = call.take(name, digits_name, optional=1)
     if not is_number(value.type) or is_complex(value.type):
         call.fail(f"takes a real number, not {rules.describe_type(value.type)}")
-    if digits is not None and not is_integral(digits.type):
-        call.fail(f"the number of digits is an integer, not {rules.describe_type(digits.type)}")
-    if digits is not None:
-        return call.made(value.type, f"py::round_to({value.text}, {digits.text})")
+    if digits is None:
+        return value, None
+    if not is_integral(digits.type):
+        call.fail(f"{digits_name} is an integer, not {rules.describe_type(digits.type)}")
+    return value, call.made(value.type, f"py::round_to({value.text}, {digits.text})")
+
+
+def _translate_round(call):
+    value, rounded = _rounded_value(call, "number", "ndigits")
+    if rounded is not None:
+        return rounded
     if is_integral(value.type):
         return value if value.type is types.int64 else convert_value(value, types.int64)
     return call.made(types.int64, f"int64(rint({value.text}))")
 
 
 def _translate_numpy_round(call):
-    value, digits = call.take("a", "decimals", optional=1)
-    if not is_number(value.type) or is_complex(value.type):
-        call.fail(f"takes a real number, not {rules.describe_type(value.type)}")
-    if digits is not None and not is_integral(digits.type):
-        call.fail(f"the number of decimals is an integer, not {rules.describe_type(digits.type)}")
-    if digits is not None:
-        return call.made(value.type, f"py::round_to({value.text}, {digits.text})")
-    return value if is_integral(value.type) else call.made(value.type, f"rint({value.text})")
+    value, rounded = _rounded_value(call, "a", "decimals")
+    if rounded is not None or is_integral(value.type):
+        return value if rounded is None else rounded
+    return call.made(value.type, f"rint({value.text})")
 
 
 def _limits_rule(of: Any) -> Rule:
