@@ -41,8 +41,8 @@ def is_reserved(name: str) -> bool:
 
 
 def avoid_reserved(name: str) -> str:
-    """Returns the name, with a trailing underscore if it is reserved, and a prefix if all names that begin
-    as this one are reserved."""
+    """Returns a name that is not reserved: the name itself, with a trailing underscore, or with the prefix
+    ``py`` if it begins with two underscores."""
     if name.startswith("__"):
         return f"py{name}"
     return f"{name}_" if is_reserved(name) else name
