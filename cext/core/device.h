@@ -93,8 +93,9 @@ int nl_device_unselect(nl_error *err);
 int nl_device_select_first(int ordinal, nl_error *err);
 /* Makes dev's context current in the calling thread. Does not change the selection. */
 int nl_device_bind(nl_device *dev, nl_error *err);
-/* Returns how many times this thread has bound a device, except for releases. Compare two values to
- * find whether the thread has used a device in between. */
+/* Returns a count that increases each time this thread binds a device, but not when it binds one to
+ * release memory. If two values are equal, the thread has not used a device between the two calls.
+ */
 uint64_t nl_device_count_uses(void);
 /* Call begin before and end after a function for which a stream waits (a stream callback). During a
  * callback, the thread must not use devices, because the driver allows no calls while it waits for

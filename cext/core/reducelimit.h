@@ -40,9 +40,11 @@ enum nl_reducelimit_name {
     NL_LIMIT_WARP_ROWS, /* minimum number of rows for which one warp scans each row */
     /* minimum number of threads of a scan in which several of many columns form one element */
     NL_LIMIT_VEC_THREADS,
-    NL_LIMIT_COLUMN_TILE_THREADS, /* like VEC_THREADS, if columns are scanned in tiles */
-    NL_LIMIT_COLUMN_TILE_NUMBER,  /* maximum itemsize of a scan in column tiles */
-    NL_LIMIT_TILE_THREADS,        /* maximum number of threads of a block that scans row tiles */
+    /* minimum number of threads of a scan in column tiles in which several columns form one element
+     */
+    NL_LIMIT_COLUMN_TILE_THREADS,
+    NL_LIMIT_COLUMN_TILE_NUMBER, /* maximum itemsize of a scan in column tiles */
+    NL_LIMIT_TILE_THREADS,       /* maximum number of threads of a block that scans row tiles */
     /* maximum number of runs of a warp in a tile (scan.cuh), because runs are exchanged one by
      * one */
     NL_LIMIT_TILE_RUNS,

@@ -94,9 +94,9 @@ static void set_vector_width(geometry *g, int64_t vec) {
     g->size.result *= vec;
 }
 
-/* Merges neighbouring columns to one element. If the array has few columns, each row becomes one
- * element, so that the array becomes 1-D; otherwise an element consists of as many columns as one
- * access reads. */
+/* Sets the vector width: the number of neighbouring columns that one thread loads and scans as one
+ * element. If the array has few columns, each row becomes one element, so that the array becomes
+ * 1-D; otherwise an element consists of as many columns as one access reads. */
 static void merge_columns(geometry *g) {
     dim *inner = g->kept.count ? &g->kept.at[g->kept.count - 1] : NULL;
     if (!inner || inner->input != g->size.stored || inner->output != g->size.result)

@@ -17,8 +17,8 @@ static nl_texture *allocate_texture(nl_device *dev, nl_texture_kind kind, nl_err
     return texture;
 }
 
-/* Returns the texture, or frees the struct if the driver call that creates the handle has failed.
- * `status` is the status of that call. */
+/* Stores the texture in *out, or frees the struct if `status` is an error. `status` is the result
+ * of the driver call that has created the handle. */
 static int finish_or_free_texture(nl_texture *texture, int status, nl_texture **out) {
     if (status < 0)
         nl_mem_free(texture);

@@ -74,7 +74,7 @@ static CUresult status_after_wait(CUresult status) {
     return status == CUDA_SUCCESS && have != NULL && have() ? NL_STATUS_FAILED : status;
 }
 
-static int is_early_ended_status(CUresult status) {
+static int was_wait_ended(CUresult status) {
     return status == NL_STATUS_FAILED || nl_driver_is_ended_wait(status);
 }
 
@@ -225,7 +225,7 @@ static CUresult wait_for_stream(CUstream stream) {
 
 int nl_wait_for_idle_stream(CUstream stream, nl_error *err) {
     CUresult status = wait_for_stream(stream);
-    return is_early_ended_status(status) ? nl_driver_check(status, "cuStreamQuery", err) : 0;
+    return was_wait_ended(status) ? nl_driver_check(status, "cuStreamQuery", err) : 0;
 }
 
 int nl_wait_until_idle(CUstream stream) {
@@ -356,25 +356,23 @@ static CUresult wait_before_copy(const void *host, CUstream stream) {
 
 static CUresult awaited_MemcpyHtoD(CUdeviceptr to, const void *from, size_t size) {
     CUresult status = wait_for_stream(NULL);
-    return is_early_ended_status(status) ? status
-                                         : status_after_wait(inner.MemcpyHtoD(to, from, size));
+    return was_wait_ended(status) ? status : status_after_wait(inner.MemcpyHtoD(to, from, size));
 }
 
 static CUresult awaited_MemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
     CUresult status = wait_for_stream(NULL);
-    return is_early_ended_status(status) ? status
-                                         : status_after_wait(inner.MemcpyDtoH(to, from, size));
+    return was_wait_ended(status) ? status : status_after_wait(inner.MemcpyDtoH(to, from, size));
 }
 
 static CUresult awaited_MemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t size,
                                         CUstream stream) {
     CUresult status = size > STAGED_BYTES ? wait_before_copy(from, stream) : CUDA_SUCCESS;
-    return is_early_ended_status(status) ? status : inner.MemcpyHtoDAsync(to, from, size, stream);
+    return was_wait_ended(status) ? status : inner.MemcpyHtoDAsync(to, from, size, stream);
 }
 
 static CUresult awaited_MemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUstream stream) {
     CUresult status = wait_before_copy(to, stream);
-    return is_early_ended_status(status) ? status : inner.MemcpyDtoHAsync(to, from, size, stream);
+    return was_wait_ended(status) ? status : inner.MemcpyDtoHAsync(to, from, size, stream);
 }
 
 static CUresult awaited_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream) {
@@ -383,7 +381,7 @@ static CUresult awaited_Memcpy3DAsync(const CUDA_MEMCPY3D *box, CUstream stream)
         status = wait_before_copy(box->dstHost, stream);
     else if (box->srcMemoryType == CU_MEMORYTYPE_HOST)
         status = wait_before_copy(box->srcHost, stream);
-    return is_early_ended_status(status) ? status : inner.Memcpy3DAsync(box, stream);
+    return was_wait_ended(status) ? status : inner.Memcpy3DAsync(box, stream);
 }
 
 /* Waits before a driver call that frees memory, because such calls wait for the device. After an

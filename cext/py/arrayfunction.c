@@ -42,9 +42,10 @@ PyObject *nl_py_array_function(PyObject *self, PyObject *const *args, Py_ssize_t
                                              "a tuple of arguments and a dict of keywords");
     int like = must_run_on_device_of_self(state, self, args);
     if (like)
-        return like < 0 ? NULL
-                        : nl_py_owners_run_on_device(((nl_py_array *)self)->buffer->device->ordinal,
-                                                     run_function, self, args, (size_t)nargs, NULL);
+        return like < 0
+                   ? NULL
+                   : nl_py_owners_call_on_device(((nl_py_array *)self)->buffer->device->ordinal,
+                                                 run_function, self, args, (size_t)nargs, NULL);
     if (PyTuple_Check(args[1]) && PyTuple_GET_SIZE(args[1]) == 1 &&
         PyDict_GetItemRef(state->functions, args[0], &function) < 0)
         return NULL;

@@ -75,8 +75,8 @@ PyObject *nl_py_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t na
                             PyObject *keywords) {
     nl_py_state *state = ((nl_py_array *)self)->state;
     PyObject *counterpart = NULL, *result;
-    if (nl_py_owners_call(state, array_ufunc_vectorcall, self, args, (size_t)nargs, keywords,
-                          &result))
+    if (nl_py_owners_run_if_needed(state, array_ufunc_vectorcall, self, args, (size_t)nargs,
+                                   keywords, &result))
         return result;
     if (nargs < 3 || !PyUnicode_Check(args[1]))
         return PyErr_Format(

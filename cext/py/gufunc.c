@@ -212,7 +212,7 @@ static PyObject *gufunc_vectorcall(PyObject *self, PyObject *const *args, size_t
         PyErr_SetString(PyExc_RuntimeError, "GUfunc.__init__ has not been called");
         return NULL;
     }
-    if (nl_py_owners_call(g->state, gufunc_vectorcall, self, args, flags, names, &result))
+    if (nl_py_owners_run_if_needed(g->state, gufunc_vectorcall, self, args, flags, names, &result))
         return result;
     if (nl_py_override_try_handlers(g->state, self, g->core.nin, args, PyVectorcall_NARGS(flags),
                                     names, &result))

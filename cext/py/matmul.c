@@ -259,8 +259,8 @@ static PyObject *forward_matmul(PyObject *left, PyObject *const *args, size_t na
 PyObject *nl_py_matmul(PyObject *left, PyObject *right) {
     PyObject *args[2] = {left, right}, *result;
     if (Py_TYPE(left) == Py_TYPE(right) &&
-        nl_py_owners_call(((nl_py_array *)left)->state, forward_matmul, left, args, 2, NULL,
-                          &result))
+        nl_py_owners_run_if_needed(((nl_py_array *)left)->state, forward_matmul, left, args, 2,
+                                   NULL, &result))
         return result;
     if (nl_py_is_tracing())
         return nl_py_trace_call_by_name("_operator", "matmul", args, 2, NULL);

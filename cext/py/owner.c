@@ -252,8 +252,8 @@ static int restore_selection(int before) {
     return result;
 }
 
-PyObject *nl_py_owners_run_on_device(int ordinal, vectorcallfunc function, PyObject *callable,
-                                     PyObject *const *args, size_t nargsf, PyObject *keywords) {
+PyObject *nl_py_owners_call_on_device(int ordinal, vectorcallfunc function, PyObject *callable,
+                                      PyObject *const *args, size_t nargsf, PyObject *keywords) {
     int before = nl_device_thread_selection();
     nl_error err;
     if (nl_device_select(ordinal, &err) < 0)
@@ -298,7 +298,8 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
                                                      : nl_py_owners_find_device(state, args, count);
     *result = NULL;
     if (elsewhere >= 0) {
-        *result = nl_py_owners_run_on_device(elsewhere, function, callable, args, nargsf, keywords);
+        *result =
+            nl_py_owners_call_on_device(elsewhere, function, callable, args, nargsf, keywords);
         return 1;
     }
     /* the call runs on the current stream, unless all bound arrays have the same other stream */
@@ -334,8 +335,8 @@ static PyObject *call_for_owners(PyObject *module, PyObject *const *args, Py_ssi
         return NULL;
     }
     size_t count = (size_t)nargs - 1;
-    if (nl_py_owners_call(nl_py_state_of(module), call_without_owner, args[0], args + 1, count,
-                          NULL, &result))
+    if (nl_py_owners_run_if_needed(nl_py_state_of(module), call_without_owner, args[0], args + 1,
+                                   count, NULL, &result))
         return result;
     return PyObject_Vectorcall(args[0], args + 1, count, NULL);
 }

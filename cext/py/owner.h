@@ -94,8 +94,8 @@ int nl_py_owners_order_after(const nl_py_owners *owners, int result);
 enum { NL_PY_DEVICE_IS_CURRENT = -1, NL_PY_DEVICE_IS_OPEN = -2 /* no argument is an array */ };
 int nl_py_owners_find_device(nl_py_state *state, PyObject *const *args, Py_ssize_t count);
 /* Calls function(callable, args...) while another device is current. */
-PyObject *nl_py_owners_run_on_device(int ordinal, vectorcallfunc function, PyObject *callable,
-                                     PyObject *const *args, size_t nargsf, PyObject *keywords);
+PyObject *nl_py_owners_call_on_device(int ordinal, vectorcallfunc function, PyObject *callable,
+                                      PyObject *const *args, size_t nargsf, PyObject *keywords);
 
 /* Runs function(callable, args...) on the device of the arguments, or on the stream of the owners.
  * If the function was run, returns 1 and sets *result to a new reference, or to NULL with an
@@ -105,9 +105,9 @@ int nl_py_owners_run(nl_py_state *state, vectorcallfunc function, PyObject *call
                      PyObject *const *args, size_t nargsf, PyObject *keywords, PyObject **result);
 /* Calls nl_py_owners_run; inlined, so that a call in which no argument can have a stream is
  * fast. */
-static inline int nl_py_owners_call(nl_py_state *state, vectorcallfunc function, PyObject *callable,
-                                    PyObject *const *args, size_t nargsf, PyObject *keywords,
-                                    PyObject **result) {
+static inline int nl_py_owners_run_if_needed(nl_py_state *state, vectorcallfunc function,
+                                             PyObject *callable, PyObject *const *args,
+                                             size_t nargsf, PyObject *keywords, PyObject **result) {
     Py_ssize_t count = PyVectorcall_NARGS(nargsf) + nl_py_count_keywords(keywords);
     return nl_py_owners_are_possible(state, args, count) &&
            nl_py_owners_run(state, function, callable, args, nargsf, keywords, result);

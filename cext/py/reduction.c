@@ -377,8 +377,9 @@ static PyObject *call_reduction(PyObject *self, char method, const char *otherwi
     nl_py_ufunc *u = (nl_py_ufunc *)self;
     PyObject *values[PARAMETERS] = {NULL}, *changed[PARAMETERS], *array, *zero, *result;
     Py_ssize_t count = nargs + nl_py_count_keywords(keywords);
-    if (nl_py_owners_call(u->state, method == 'r' ? reduce_on_stream : accumulate_on_stream, self,
-                          args, (size_t)nargs, keywords, &result))
+    if (nl_py_owners_run_if_needed(u->state,
+                                   method == 'r' ? reduce_on_stream : accumulate_on_stream, self,
+                                   args, (size_t)nargs, keywords, &result))
         return result;
     if (!read_call_arguments(u->state, method == 'r', args, nargs, keywords, values))
         return call_python_method(self, otherwise, args, nargs, keywords);
@@ -464,7 +465,8 @@ static PyObject *reduction_vectorcall(PyObject *self, PyObject *const *args, siz
     Py_ssize_t count = nargs + nl_py_count_keywords(keywords);
     PyObject *values[REDUCTION_PARAMETERS] = {NULL}, *changed[REDUCTION_PARAMETERS], *made = NULL;
     PyObject *result;
-    if (nl_py_owners_call(f->state, reduction_vectorcall, self, args, nargsf, keywords, &result))
+    if (nl_py_owners_run_if_needed(f->state, reduction_vectorcall, self, args, nargsf, keywords,
+                                   &result))
         return result;
     if (!nl_py_keywords_match(reduction_parameters, REDUCTION_PARAMETERS, REDUCTION_PARAMETERS,
                               args, nargs, keywords, values))

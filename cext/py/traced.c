@@ -346,7 +346,8 @@ static PyObject *traced_vectorcall(PyObject *self, PyObject *const *args, size_t
         nl_py_is_tracing()) /* the capture, or the outer trace, already records the operations of
                              * the call */
         return PyObject_Vectorcall(f->function, args, nargsf, keywords);
-    if (nl_py_owners_call(f->state, traced_vectorcall, self, args, nargsf, keywords, &result))
+    if (nl_py_owners_run_if_needed(f->state, traced_vectorcall, self, args, nargsf, keywords,
+                                   &result))
         return result;
     if (f->direct) {
         result = PyObject_Vectorcall(f->direct, args, nargsf, keywords);

@@ -557,7 +557,8 @@ PyObject *nl_py_ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf,
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     PyObject *result;
     nl_error err;
-    if (nl_py_owners_call(u->state, nl_py_ufunc_call, self, args, nargsf, keywords, &result))
+    if (nl_py_owners_run_if_needed(u->state, nl_py_ufunc_call, self, args, nargsf, keywords,
+                                   &result))
         return result;
     if (nl_py_is_tracing())
         return nl_py_trace_call(self, args, nargsf, keywords);

@@ -1,5 +1,5 @@
-/* layout: short names of the layouts, array<float, 2, C> for array<float, 2, layout::C>. The names
- * are in a separate header, because a source that does not use them may define its own C. */
+/* layout: short names of the array layouts, array<float, 2, C> for array<float, 2, layout::C>. Only
+ * sources that use a short name include this header; other sources may define their own C. */
 #ifndef NUMBALITE_LAYOUT_CUH
 #define NUMBALITE_LAYOUT_CUH
 

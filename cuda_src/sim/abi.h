@@ -446,14 +446,14 @@ typedef struct nl_sim_ops {
     /* launches a grid, which begins after the calling thread's grid has ended */
     void (*launch)(const nl_sim_nested *what, unsigned thread);
     /* Thread block clusters. cluster_dim returns the number of blocks per cluster; arrive and wait
-     * are the two steps of the cluster's barrier. cluster_map returns the address in block `rank`
+     * are the two steps of the cluster's barrier. cluster_map_address returns the address in block `rank`
      * that corresponds to `address`. cluster_rank_of returns the block whose shared memory contains
      * the address, or -1. cluster_complete returns the full address in shared memory of the
      * cluster's blocks with these lower 32 bits, or 0 if there is none. */
     nl_sim_dim (*cluster_dim)(void);
     void (*cluster_arrive)(unsigned thread, nl_sim_site site);
     void (*cluster_wait)(unsigned thread, nl_sim_site site);
-    void *(*cluster_map)(const void *address, unsigned rank, unsigned thread, nl_sim_site site);
+    void *(*cluster_map_address)(const void *address, unsigned rank, unsigned thread, nl_sim_site site);
     int (*cluster_rank_of)(const void *address);
     unsigned long long (*cluster_complete)(unsigned low);
     /* Waits for all threads of a tile (64, 128, ... or 1024), and returns the value of the tile's

@@ -24,8 +24,8 @@ NUMBALITE_SIM_OWN void cluster_wait(const char *file, int line) {
     ops->cluster_wait(rank(), nl_sim_site{file, line});
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
-NUMBALITE_SIM_OWN void *cluster_map(const void *address, unsigned block, const char *file, int line) {
-    return ops->cluster_map(address, block, rank(), nl_sim_site{file, line});
+NUMBALITE_SIM_OWN void *cluster_map_address(const void *address, unsigned block, const char *file, int line) {
+    return ops->cluster_map_address(address, block, rank(), nl_sim_site{file, line});
 }
 NUMBALITE_SIM_OWN int cluster_rank_of(const void *address) {
     return ops->cluster_rank_of(address);
@@ -75,7 +75,7 @@ NUMBALITE_SIM_INLINE void __cluster_barrier_wait(const char *file = __builtin_FI
 NUMBALITE_SIM_INLINE void *__cluster_map_shared_rank(const void *address, unsigned block,
                                                      const char *file = __builtin_FILE(),
                                                      int line = __builtin_LINE()) {
-    return numbalite_sim::cluster_map(address, block, file, line);
+    return numbalite_sim::cluster_map_address(address, block, file, line);
 }
 NUMBALITE_SIM_INLINE unsigned __cluster_query_shared_rank(const void *address) {
     return static_cast<unsigned>(numbalite_sim::cluster_rank_of(address));

@@ -153,8 +153,8 @@ NUMBALITE_SIM_INLINE void bulk_copy_all(unsigned long long to, unsigned long lon
     for (unsigned i = 0; i < 16; i++)
         if (blocks >> i & 1)
             bulk_copy_tx(
-                (unsigned long long)cluster_map((const void *)to, i, file, line), from, size,
-                (unsigned long long)cluster_map((const void *)barrier, i, file, line), file, line);
+                (unsigned long long)cluster_map_address((const void *)to, i, file, line), from, size,
+                (unsigned long long)cluster_map_address((const void *)barrier, i, file, line), file, line);
 }
 template <class T, class Change>
 NUMBALITE_SIM_INLINE void bulk_reduce(unsigned long long to, unsigned long long from, unsigned size,

@@ -110,7 +110,7 @@ def forget_damaged_headers() -> bool:
     """Returns whether translated headers or the headers that NVRTC contains are damaged, and forgets damaged
     headers, so that the next search creates them again."""
     if toolkit.forget_damaged_headers():
-        _kept.clear()  # may be translations of damaged headers
+        _kept.clear()  # the cached headers may be translations of the damaged headers
         return True
     damaged = [
         place

@@ -22,7 +22,7 @@ from numbalite.ufuncs import elementwise, operands
 from numbalite.ufuncs.fuse import fuse
 from numbalite.ufuncs.mapped import MapReduce
 from numbalite.ufuncs.protocols import cuda_ufunc_for
-from numbalite.ufuncs.ruled import RuledUfunc, common_dtype, where_function
+from numbalite.ufuncs.ruled import UfuncWithLoopRule, common_dtype, where_function
 
 if TYPE_CHECKING:
     from typing import Any
@@ -123,7 +123,7 @@ def _limits_within(a, low, high):
 
 @functools.cache
 def _limiting_ufunc():
-    return RuledUfunc("limited", _clip_dtypes)
+    return UfuncWithLoopRule("limited", _clip_dtypes)
 
 
 def _clip_dtypes(request):
@@ -175,7 +175,7 @@ def copyto(dst, src, casting="same_kind", where=True) -> None:
 
 @functools.cache
 def _is_close_ufunc():
-    return RuledUfunc("close", _tolerance_dtypes)
+    return UfuncWithLoopRule("close", _tolerance_dtypes)
 
 
 def _tolerance_dtypes(request):

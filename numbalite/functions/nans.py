@@ -19,7 +19,7 @@ from numbalite.ufuncs import elementwise
 from numbalite.ufuncs.mapped import MapReduce
 from numbalite.ufuncs.protocols import cuda_ufunc_for
 from numbalite.ufuncs.reduceloops import OperatorLoops
-from numbalite.ufuncs.ruled import RuledUfunc
+from numbalite.ufuncs.ruled import UfuncWithLoopRule
 
 if TYPE_CHECKING:
     from typing import Any
@@ -302,7 +302,7 @@ def _replace_nan(a, number):
 
 @functools.cache
 def _finite_ufunc():
-    return RuledUfunc("finite", _finite_dtypes)
+    return UfuncWithLoopRule("finite", _finite_dtypes)
 
 
 def _finite_dtypes(request):

@@ -192,7 +192,7 @@ def _access_counts(word, width, accumulator, vec):
     ]
 
 
-def _sibling_arguments(word, numbers, size, accumulator, vec):
+def _template_arguments_of_kind(word, numbers, size, accumulator, vec):
     """Returns the template arguments, as texts, of all kernels of a type for dtypes of these sizes.
 
     core/reduceplan.c and core/scanplan.c select among them by shape and alignment.
@@ -219,7 +219,9 @@ def _kernel_variants(kind, last, size, accumulator, vec=1):
     """Returns all variants of a reduction kernel, as pairs (kind, kind of the reduction by the last block). One
     source contains all of them, because other shapes of the same dtypes may need another variant."""
     word, numbers = _KIND.fullmatch(kind).groups()
-    kinds = [f"{word}{one}" for one in _sibling_arguments(word, numbers, size, accumulator, vec)]
+    kinds = [
+        f"{word}{one}" for one in _template_arguments_of_kind(word, numbers, size, accumulator, vec)
+    ]
     if kind not in kinds:
         return [(kind, last)]
     if (

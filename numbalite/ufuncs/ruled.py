@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class RuledUfunc(CudaUfunc):
+class UfuncWithLoopRule(CudaUfunc):
     """A ufunc of one of numbalite's element functions. ``rule(request)`` returns the dtypes of the inputs and
     of the single output."""
 
@@ -44,10 +44,10 @@ def common_dtype(inputs) -> np.dtype:
 
 
 @functools.cache
-def where_function() -> RuledUfunc:
+def where_function() -> UfuncWithLoopRule:
     """Returns the element-wise function of numpy.where, which returns the first of two numbers if a condition
     is true, otherwise the second."""
-    return RuledUfunc("chosen", _where_dtypes)
+    return UfuncWithLoopRule("chosen", _where_dtypes)
 
 
 def _where_dtypes(request):

@@ -131,7 +131,7 @@ def run_pyright(folder):
     (folder / "errors").write_text("\n".join(errors))
 
 
-def is_of_page(error):
+def is_error_in_page_program(error):
     """Returns whether the file of an error is a program of a documentation page."""
     return pathlib.Path(error.partition(":")[0]).stem not in ("program", "mistakes")
 
@@ -143,22 +143,22 @@ def test_inferred_types_match_runtime_types(monkeypatch):
 
 @pytest.mark.slow
 def test_mypy_infers_the_types(mypy_errors):
-    assert not [error for error in mypy_errors if not is_of_page(error)]
+    assert not [error for error in mypy_errors if not is_error_in_page_program(error)]
 
 
 @pytest.mark.slow
 def test_mypy_accepts_programs_of_the_documentation(mypy_errors):
-    assert not errors_of_own_files(filter(is_of_page, mypy_errors))
+    assert not errors_of_own_files(filter(is_error_in_page_program, mypy_errors))
 
 
 @pytest.mark.slow
 def test_pyright_infers_the_types(pyright_errors):
-    assert not [error for error in pyright_errors if not is_of_page(error)]
+    assert not [error for error in pyright_errors if not is_error_in_page_program(error)]
 
 
 @pytest.mark.slow
 def test_pyright_accepts_programs_of_the_documentation(pyright_errors):
-    assert not errors_of_own_files(filter(is_of_page, pyright_errors))
+    assert not errors_of_own_files(filter(is_error_in_page_program, pyright_errors))
 
 
 @pytest.mark.slow

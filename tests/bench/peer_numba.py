@@ -207,7 +207,8 @@ def measure_ufunc_rows(cuda):
 
 
 def measure_numba_cuda_mlir():
-    """Measures the Y rows with numba-cuda-mlir, the successor of numba-cuda."""
+    """Measures the kernels with Python bodies (rows Y1 to Y9 of the benchmark) with numba-cuda-mlir, the
+    successor of numba-cuda."""
     from numba_cuda_mlir import cuda, types
     from numba_cuda_mlir.cuda import random
 

@@ -224,7 +224,7 @@ def test_late_instances_share_the_variables():
     assert module.get_global("counter").copy_to_host() == 112
 
 
-def test_a_late_instance_raises_if_arrays_would_be_lost():
+def test_late_instance_raises_while_arrays_or_graphs_use_variables():
     module = cuda.module(LATE)
     x = np.ones(2)
     part = module.get_global("c")[1:]

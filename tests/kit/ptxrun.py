@@ -1,5 +1,5 @@
 """Interprets the PTX of a kernel over an array of bytes, and fails where an address is not a multiple of the size of an
-access. The simulator checks the alignment of the accesses of a source; this module checks the accesses of the
+load_or_store. The simulator checks the alignment of the accesses of a source; this module checks the accesses of the
 code that NVRTC generates, which merges and widens accesses.
 
 Threads run one after another, without shared memory and barriers: enough for the kernels of ufuncs. A register is an
@@ -123,7 +123,7 @@ class _PTXThread:
         types = _TYPE.findall(name)
         operation = name.split(".")[0]
         if operation in ("ld", "st"):
-            return self.access(name, types, operands)
+            return self.load_or_store(name, types, operands)
         to, *of = operands
         if operation == "setp":
             kind, bits = types[0]
@@ -211,7 +211,7 @@ class _PTXThread:
             (self.value(name) & ((1 << each) - 1)) << each * i for i, name in enumerate(names)
         )
 
-    def access(self, name, types, operands):
+    def load_or_store(self, name, types, operands):
         size = int(types[0][1]) // 8
         of, at = operands if name.startswith("ld") else operands[::-1]
         registers = re.findall(r"[^{},\s]+", of)

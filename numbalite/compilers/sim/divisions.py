@@ -1,13 +1,13 @@
-"""Marks divisions whose divisor may be zero, for g++, which assumes that no division by zero happens.
+"""Inserts operators before divisors that may be zero, because g++ assumes that no division by zero happens.
 
-``a / b`` becomes ``a / by->* b`` and ``a /= b`` becomes ``a /= by = b`` (cuda_src/sim/division.h): the
-inserted operators bind to the divisor alone. The precedence is unchanged, and the operand types select the
-operator.
+``a / b`` becomes ``a / by->* b`` and ``a /= b`` becomes ``a /= by = b``, where cuda_src/sim/division.h
+defines ``by`` and its operators. The inserted operator binds to the divisor alone. The precedence is unchanged,
+and the operand types select the operator.
 
-Three groups of divisions are not marked: those by nonzero literals, those in macros that #if uses, and those
-in units where a mark could have another meaning. A mark could have another meaning in units with pointers to
-members, with bit-fields, which are promoted by width, or with templates of the operators `/` and `%`, whose
-parameters would deduce the divisor's type.
+Divisions by nonzero literals, divisions in macros that #if uses, and all divisions of some translation units
+remain unchanged. The operator could have another meaning in a translation unit with pointers to members, with
+bit-fields, which are promoted by width, or with templates of the operators `/` and `%`, whose parameters would
+deduce the divisor's type.
 """
 
 from __future__ import annotations
