@@ -17,7 +17,7 @@ N = 32
 
 
 @register_pair("overflow", grid=1, block=N, expect=lambda n: np.arange(N) < 1)
-def product_of_an_index_that_wraps_to_an_element(n: 65536, out: zero_counts(N)):
+def index_product_wraps_to_valid_element(n: 65536, out: zero_counts(N)):
     """
     __global__ void mark(int n, int* out) {
         int row = threadIdx.x * n;
@@ -29,7 +29,7 @@ def product_of_an_index_that_wraps_to_an_element(n: 65536, out: zero_counts(N)):
 
 
 @register_pair("overflow", grid=1, block=N, expect=lambda n: np.arange(N) == 0)
-def index_by_a_function_that_wraps(n: 65536, out: zero_counts(N)):
+def index_function_overflows_int(n: 65536, out: zero_counts(N)):
     """
     __device__ int at(int i, int j, int n) { return i * n + j; }         //-!
     __device__ long long at(long long i, int j, int n) { return i * n + j; }  //+
@@ -41,7 +41,7 @@ def index_by_a_function_that_wraps(n: 65536, out: zero_counts(N)):
 
 
 @register_pair("overflow", grid=1, block=N, expect=lambda start: [1] + [0] * (N - 1))
-def sum_of_an_offset_and_a_length(start: 2**31 - 16, out: zero_counts(N)):
+def sum_of_offset_and_length_overflows_int(start: 2**31 - 16, out: zero_counts(N)):
     """
     __device__ void put(int* out, int i) {
         if (i >= 0 && i < N) out[i] = 1;
@@ -56,7 +56,7 @@ def sum_of_an_offset_and_a_length(start: 2**31 - 16, out: zero_counts(N)):
 
 
 @register_pair("overflow", grid=1, block=N, expect=lambda h: np.zeros(N, int) + 1)
-def hashes_wrap_and_indices_do_not(h: 2**31 - 1, out: zero_counts(N)):
+def hash_may_wrap_but_index_must_not(h: 2**31 - 1, out: zero_counts(N)):
     """
     __global__ void mark(int h, int* out) {
         int hash = h, t = threadIdx.x;
@@ -73,7 +73,9 @@ def hashes_wrap_and_indices_do_not(h: 2**31 - 1, out: zero_counts(N)):
 
 
 @register_pair("divide", grid=1, block=N, expect=lambda s, n: s // np.maximum(n, 1))
-def mean_of_nothing(s: random_ints(N, below=99), n: random_ints(N, below=4), mean: zero_counts(N)):
+def mean_of_empty_group_divides_by_zero(
+    s: random_ints(N, below=99), n: random_ints(N, below=4), mean: zero_counts(N)
+):
     """
     int i = grid<1>();
     mean[i] = s[i] / n[i];                            //-!
@@ -82,7 +84,7 @@ def mean_of_nothing(s: random_ints(N, below=99), n: random_ints(N, below=4), mea
 
 
 @register_pair("divide", grid=1, block=N, right={"groups": 4}, expect=lambda: np.arange(N) % 4)
-def remainder_by_a_parameter_that_is_zero(groups: 0, out: zero_counts(N)):
+def remainder_by_zero_parameter(groups: 0, out: zero_counts(N)):
     """
     __global__ void group(int groups, int* out) {
         out[threadIdx.x] = threadIdx.x % groups;      //!
@@ -91,7 +93,7 @@ def remainder_by_a_parameter_that_is_zero(groups: 0, out: zero_counts(N)):
 
 
 @register_pair("divide", grid=1, block=N, expect=lambda: 100 // (1 + np.arange(N) // 8))
-def division_by_a_rounded_fraction(out: zero_counts(N)):
+def division_by_quotient_rounded_to_zero(out: zero_counts(N)):
     """
     int i = grid<1>();
     out[i] = 100 / (i / 8);                           //-!
@@ -100,7 +102,7 @@ def division_by_a_rounded_fraction(out: zero_counts(N)):
 
 
 @register_pair("divide", grid=1, block=1, expect=lambda a, b: np.gcd(a, b))
-def common_divisor_one_step_too_far(
+def gcd_loop_divides_by_zero(
     a: random_ints(4, low=1, below=99),
     b: random_ints(4, low=1, below=99, seed=2),
     out: zero_counts(4),
@@ -132,7 +134,7 @@ def root_of_a_negative_number(x: random_floats(N, low=-1), out: zeros_of_shape(N
 
 
 @register_pair("nan", grid=1, block=4, expect=lambda v: unit_vectors(v))
-def length_one_of_a_vector_of_zeros(
+def normalization_of_zero_vector(
     v: np.array([[3, 4], [0, 0], [0, 1], [1, 0]], np.float32), out: zeros_of_shape(4, 2)
 ):
     """
@@ -176,7 +178,7 @@ def logarithm_of_zero(
 @register_pair(
     "nan", grid=1, block=N, expect=lambda x: [(1 / (x[x != x[i]] - x[i])).sum() for i in range(N)]
 )
-def force_of_a_particle_on_itself(x: ascending(N), force: zeros_of_shape(N)):
+def division_by_zero_distance_to_itself(x: ascending(N), force: zeros_of_shape(N)):
     """
     int i = grid<1>();
     float sum = 0;
@@ -188,7 +190,7 @@ def force_of_a_particle_on_itself(x: ascending(N), force: zeros_of_shape(N)):
 
 
 @register_pair("nan", grid=1, block=N, expect=lambda a: np.arccos(np.clip(a, -1, 1)))
-def angle_of_a_cosine_beyond_one(
+def acos_of_values_beyond_one(
     a: np.linspace(-1.001, 1.001, N).astype(np.float32), out: zeros_of_shape(N)
 ):
     """
@@ -199,7 +201,7 @@ def angle_of_a_cosine_beyond_one(
 
 
 @register_pair("nan", grid=1, block=N, expect=lambda x: x.astype(np.float32) ** 2 / 64)
-def energy_in_half_precision(
+def float16_energy_overflows(
     x: random_floats(N, low=200, high=400, dtype=np.float16), e: zeros_of_shape(N)
 ):
     """

@@ -26,7 +26,7 @@ def tile_read_before_its_copy_is_waited_for(x: random_floats(N), out: zeros_of_s
 
 
 @register_pair("race", array="s", grid=1, block=N, expect=lambda x: x.reshape(TILES, N).sum(0))
-def last_tile_is_still_under_way(x: random_floats(TILES * N), out: zeros_of_shape(N)):
+def last_tile_read_before_its_copy_completes(x: random_floats(TILES * N), out: zeros_of_shape(N)):
     """
     __global__ void add_tiles(const float *x, float *out) {
         __shared__ float s[2][N];
@@ -49,7 +49,7 @@ def last_tile_is_still_under_way(x: random_floats(TILES * N), out: zeros_of_shap
 
 
 @register_pair("race", array="s", grid=1, block=N, expect=lambda x: x[::-1])
-def own_part_is_there_but_not_the_others(x: random_floats(N), out: zeros_of_shape(N)):
+def copies_of_other_threads_read_without_barrier(x: random_floats(N), out: zeros_of_shape(N)):
     """
     #include <cuda_pipeline.h>
     __global__ void reversed(const float *x, float *out) {
@@ -83,7 +83,7 @@ def source_cleared_before_it_is_copied(x: random_floats(N), out: zeros_of_shape(
 
 
 @register_pair("race", array="s", grid=1, block=N, expect=lambda x: x)
-def wait_for_copies_that_are_in_no_group(x: random_floats(N), out: zeros_of_shape(N)):
+def wait_for_copies_without_commit(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __global__ void copy(const float *x, float *out) {
         __shared__ float s[N];
@@ -128,7 +128,7 @@ def stage_released_but_never_waited_for(x: random_floats(TILES * N), out: zeros_
 
 
 @register_pair("race", array="s", grid=1, block=N, expect=lambda x: x[::-1])
-def barrier_instead_of_a_wait(x: random_floats(N), out: zeros_of_shape(N)):
+def barrier_instead_of_wait_for_copy(x: random_floats(N), out: zeros_of_shape(N)):
     """
     #include <cooperative_groups.h>
     #include <cooperative_groups/memcpy_async.h>
@@ -144,7 +144,7 @@ def barrier_instead_of_a_wait(x: random_floats(N), out: zeros_of_shape(N)):
 
 
 @register_pair("race", array="s", grid=1, block=N, expect=lambda x: x[::-1])
-def arrival_without_a_wait(x: random_floats(N), out: zeros_of_shape(N)):
+def barrier_arrival_without_wait(x: random_floats(N), out: zeros_of_shape(N)):
     """
     #include <cuda/barrier>
     #include <cooperative_groups.h>
@@ -163,7 +163,7 @@ def arrival_without_a_wait(x: random_floats(N), out: zeros_of_shape(N)):
 
 
 @register_pair("race", array="s", grid=1, block=N, expect=lambda x: x.reshape(TILES, N).sum(0))
-def wait_for_the_phase_before(x: random_floats(TILES * N), out: zeros_of_shape(N)):
+def wait_for_previous_phase(x: random_floats(TILES * N), out: zeros_of_shape(N)):
     """
     __device__ void wait_for(unsigned barrier, unsigned parity) {
         asm volatile("{.reg .pred done;\\n"
@@ -196,7 +196,7 @@ def wait_for_the_phase_before(x: random_floats(TILES * N), out: zeros_of_shape(N
 
 
 @register_pair("race", array="s", grid=1, block=N, expect=lambda x: x)
-def tile_changed_while_it_is_stored(x: random_floats(N), out: zeros_of_shape(N)):
+def tile_overwritten_during_bulk_store(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __global__ void store(const float *x, float *out) {
         __shared__ alignas(16) float s[N];
@@ -220,7 +220,9 @@ def tile_changed_while_it_is_stored(x: random_floats(N), out: zeros_of_shape(N))
 
 
 @register_pair("race", array="s", grid=2, block=N, expect=lambda x: np.roll(x, N))
-def part_of_another_block_before_it_is_there(x: ascending(2 * N), out: zeros_of_shape(2 * N)):
+def shared_memory_of_other_block_read_before_cluster_barrier(
+    x: ascending(2 * N), out: zeros_of_shape(2 * N)
+):
     """
     #include <cooperative_groups.h>
     __cluster_dims__(2) __global__ void exchange(const float *x, float *out) {

@@ -87,7 +87,7 @@ def barrier_in_a_loop_of_different_lengths(n: random_ints(N, below=9, low=1), ou
 
 
 @register_pair("sync", grid=1, block=N, expect=lambda x: np.cumsum(x > 5)[-1])
-def counting_barrier_behind_a_condition(x: random_ints(N, below=10), out: zero_counts(1)):
+def syncthreads_count_in_branch(x: random_ints(N, below=10), out: zero_counts(1)):
     """
     int t = threadIdx.x;
     int many = 0;
@@ -99,7 +99,7 @@ def counting_barrier_behind_a_condition(x: random_ints(N, below=10), out: zero_c
 
 
 @register_pair("sync", grid=1, block=N, expect=lambda: {"rounds": 4})
-def loop_left_by_one_thread_before_the_barrier(rounds: zero_counts(1), x: random_ints(N, below=9)):
+def loop_left_by_one_thread_before_barrier(rounds: zero_counts(1), x: random_ints(N, below=9)):
     """
     int t = threadIdx.x;
     for (int round = 0; round < 5; ++round) {
@@ -115,7 +115,7 @@ def loop_left_by_one_thread_before_the_barrier(rounds: zero_counts(1), x: random
 @register_pair(
     "sync", grid=2, block=32, cooperative=True, expect=lambda x: x.reshape(2, 32)[::-1].ravel()
 )
-def barrier_over_the_grid_for_some_blocks(
+def grid_barrier_in_some_blocks_only(
     x: random_floats(64), y: zeros_of_shape(64), out: zeros_of_shape(64)
 ):
     """
@@ -132,7 +132,7 @@ def barrier_over_the_grid_for_some_blocks(
 
 
 @register_pair("sync", grid=1, block=2 * N, expect=lambda x: np.repeat(x.reshape(2, N).max(1), N))
-def tile_of_warps_that_only_one_warp_calls(
+def tile_reduction_called_by_one_of_two_warps(
     x: random_ints(2 * N, below=1000), out: zeros_of_shape(2 * N, dtype=np.int32)
 ):
     """
@@ -179,7 +179,7 @@ def ballot_in_a_branch(x: random_ints(32, below=10), out: zero_counts(1)):
 
 
 @register_pair("sync", grid=1, block=32, expect=lambda x: x[16])
-def mask_that_does_not_name_the_caller(x: random_floats(32), out: zeros_of_shape(32)):
+def shuffle_mask_without_calling_lane(x: random_floats(32), out: zeros_of_shape(32)):
     """
     int lane = threadIdx.x;
     float v = 0;
@@ -205,7 +205,7 @@ def warp_barrier_in_a_branch(x: random_floats(32), out: zeros_of_shape(32)):
 
 
 @register_pair("sync", grid=1, block=48, expect=lambda x: [x[:32].sum(), x[32:].sum()])
-def shuffle_in_a_warp_that_is_not_full(x: random_ints(48, below=9), out: zero_counts(2)):
+def full_shuffle_mask_in_partial_warp(x: random_ints(48, below=9), out: zero_counts(2)):
     """
     int t = threadIdx.x;
     int sum = x[t];
@@ -246,7 +246,7 @@ def return_before_a_shuffle(x: random_ints(32, below=99), out: zero_counts(1)):
 
 
 @register_pair("sync", grid=1, block=32, expect=lambda x: x[:16].sum())
-def butterfly_wider_than_its_mask(x: random_ints(32, below=9), out: zero_counts(1)):
+def shuffle_xor_distance_exceeds_mask(x: random_ints(32, below=9), out: zero_counts(1)):
     """
     int lane = threadIdx.x;
     if (lane < 16) {
@@ -260,7 +260,7 @@ def butterfly_wider_than_its_mask(x: random_ints(32, below=9), out: zero_counts(
 
 
 @register_pair("sync", grid=1, block=32, expect=lambda x: np.where(np.arange(32) % 2, x[1], 0))
-def broadcast_from_a_lane_that_takes_no_part(x: random_ints(32, below=9), out: zero_counts(32)):
+def broadcast_from_lane_outside_mask(x: random_ints(32, below=9), out: zero_counts(32)):
     """
     int lane = threadIdx.x;
     if (lane % 2) {
@@ -272,7 +272,9 @@ def broadcast_from_a_lane_that_takes_no_part(x: random_ints(32, below=9), out: z
 
 
 @register_pair("sync", grid=1, block=32, expect=lambda x: x[:20].sum())
-def reduction_of_twenty_lanes_as_if_of_all(x: random_ints(32, below=9, low=1), out: zero_counts(1)):
+def warp_reduction_of_20_lanes_reads_ended_lanes(
+    x: random_ints(32, below=9, low=1), out: zero_counts(1)
+):
     """
     int lane = threadIdx.x;
     unsigned int mask = __ballot_sync(0xffffffff, lane < 20);
@@ -289,7 +291,7 @@ def reduction_of_twenty_lanes_as_if_of_all(x: random_ints(32, below=9, low=1), o
 
 
 @register_pair("sync", grid=1, block=32, expect=lambda x: x[:8].sum())
-def last_sums_with_a_step_too_many(x: random_ints(32, below=9, low=1), out: zero_counts(1)):
+def warp_reduction_with_extra_step(x: random_ints(32, below=9, low=1), out: zero_counts(1)):
     """
     int lane = threadIdx.x;
     if (lane < 8) {

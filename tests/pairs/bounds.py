@@ -23,7 +23,7 @@ GRID = -(-N // TPB)  # Number of blocks that N elements need: 128 threads
 
 
 @register_pair("memory", array="c", grid=GRID, block=TPB, expect=lambda: 1)
-def threads_beyond_the_end(c: zeros_of_shape(N)):
+def missing_bounds_check(c: zeros_of_shape(N)):
     """
     int i = grid<1>();
     c[i] = 1;                                         //-!
@@ -32,7 +32,7 @@ def threads_beyond_the_end(c: zeros_of_shape(N)):
 
 
 @register_pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: 2 * x)
-def guard_that_lets_one_too_many_in(x: random_floats(N)):
+def bounds_check_off_by_one(x: random_floats(N)):
     """
     int i = grid<1>();
     if (i <= x.size()) x[i] *= 2;                     //-!
@@ -41,7 +41,7 @@ def guard_that_lets_one_too_many_in(x: random_floats(N)):
 
 
 @register_pair("memory", grid=GRID, block=TPB, expect=lambda x, y: 2 * x + y)
-def guard_for_pointers_with_one_too_many(
+def bounds_check_of_pointer_off_by_one(
     a: 2.0, x: random_floats(N), y: random_floats(N, seed=2), n: N
 ):
     """
@@ -55,7 +55,7 @@ def guard_for_pointers_with_one_too_many(
 
 
 @register_pair("memory", array="x", grid=GRID, block=TPB, right={"n": N}, expect=lambda x: x + 1)
-def length_given_in_bytes(x: random_floats(N), n: 4 * N):
+def length_passed_in_bytes(x: random_floats(N), n: 4 * N):
     """
     __global__ void increment(float* x, int n) {
         for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
@@ -65,7 +65,7 @@ def length_given_in_bytes(x: random_floats(N), n: 4 * N):
 
 
 @register_pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: np.diff(x, prepend=0))
-def left_neighbour_of_the_first(x: random_floats(N), out: zeros_of_shape(N)):
+def read_before_first_element(x: random_floats(N), out: zeros_of_shape(N)):
     """
     int i = grid<1>();
     if (i >= out.size()) return;
@@ -75,7 +75,7 @@ def left_neighbour_of_the_first(x: random_floats(N), out: zeros_of_shape(N)):
 
 
 @register_pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: np.diff(x, append=x[-1]))
-def right_neighbour_of_the_last(x: random_floats(N), out: zeros_of_shape(N), n: N):
+def read_past_last_element(x: random_floats(N), out: zeros_of_shape(N), n: N):
     """
     __global__ void difference(const float* x, float* out, int n) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -86,7 +86,7 @@ def right_neighbour_of_the_last(x: random_floats(N), out: zeros_of_shape(N), n: 
 
 
 @register_pair("memory", array="x", grid=GRID, block=TPB, expect=lambda x: x[::-1])
-def reversal_that_starts_behind_the_end(x: random_floats(N), out: zeros_of_shape(N)):
+def reversal_index_past_end(x: random_floats(N), out: zeros_of_shape(N)):
     """
     int i = grid<1>(), n = x.size();
     if (i < n) out[i] = x[n - i];                     //-!
@@ -97,7 +97,7 @@ def reversal_that_starts_behind_the_end(x: random_floats(N), out: zeros_of_shape
 @register_pair(
     "memory", array="x", grid=1, block=TPB, expect=lambda x: np.append(x[:-1] + x[1:], x[-1])
 )
-def unsigned_index_below_zero(x: random_floats(TPB), out: zeros_of_shape(TPB)):
+def unsigned_index_wraps_below_zero(x: random_floats(TPB), out: zeros_of_shape(TPB)):
     """
     unsigned int i = threadIdx.x;
     out[TPB - 1 - i] = x[TPB - 1 - i] + x[TPB - i];   //-!
@@ -106,7 +106,7 @@ def unsigned_index_below_zero(x: random_floats(TPB), out: zeros_of_shape(TPB)):
 
 
 @register_pair("memory", grid=1, block=1, expect=lambda x: x[::-1].cumsum()[::-1])
-def countdown_that_never_falls_below_zero(x: random_floats(8), out: zeros_of_shape(8)):
+def unsigned_countdown_wraps_below_zero(x: random_floats(8), out: zeros_of_shape(8)):
     """
     float sum = 0;
     for (unsigned int i = 7; i >= 0; --i)             //-
@@ -133,7 +133,7 @@ def ring_buffer_with_a_negative_remainder(history: random_floats(8), out: zeros_
 @register_pair(
     "memory", array="edges", grid=1, block=64, expect=lambda x: np.minimum(1 + 10 * x // 1, 10)
 )
-def bin_of_the_largest_value(
+def bin_index_of_largest_value_past_end(
     x: np.append(random_floats(63), np.float32(1)),
     edges: ascending(11)[1:],
     out: zeros_of_shape(64),
@@ -149,7 +149,7 @@ def bin_of_the_largest_value(
 @register_pair(
     "memory", array="x", grid=GRID, block=TPB, expect=lambda x, find: np.searchsorted(x, find)
 )
-def binary_search_behind_the_last(
+def binary_search_reads_past_end(
     x: ascending(10), find: random_floats(N, high=12), out: zero_counts(N)
 ):
     """
@@ -190,7 +190,7 @@ def axes_of_a_volume_in_the_wrong_order(v: random_floats(2, 4, 8)):
 
 
 @register_pair("memory", array="image", grid=(3, 2), block=(8, 8), expect=lambda image: 1 - image)
-def guard_in_one_direction_only(image: random_floats(12, 20)):
+def bounds_check_of_one_axis_only(image: random_floats(12, 20)):
     """
     auto [x, y] = grid<2>();
     if (x < image.shape[1])                           //-
@@ -202,7 +202,7 @@ def guard_in_one_direction_only(image: random_floats(12, 20)):
 @register_pair(
     "memory", array="a", grid=(3, 1), block=(8, 8), right={"width": 20}, expect=lambda a: -a
 )
-def wrong_length_of_a_row(a: random_floats(8, 20), width: 24):
+def wrong_row_length(a: random_floats(8, 20), width: 24):
     """
     __global__ void negate(float* a, int width) {
         int x = blockIdx.x * blockDim.x + threadIdx.x, y = threadIdx.y;
@@ -223,7 +223,9 @@ def transposition_with_the_wrong_row_length(x: random_floats(8, 20), out: zeros_
 
 
 @register_pair("memory", array="x", grid=(3, 3), block=(TILE, TILE), expect=lambda x: x.T)
-def transposition_of_a_tile_at_the_edge(x: random_floats(20, 20), out: zeros_of_shape(20, 20)):
+def transposition_of_edge_tile_without_bounds_check(
+    x: random_floats(20, 20), out: zeros_of_shape(20, 20)
+):
     """
     __shared__ float tile[TILE][TILE + 1];
     int n = x.shape[0], i = blockIdx.y * TILE + threadIdx.y, j = blockIdx.x * TILE + threadIdx.x;
@@ -242,7 +244,7 @@ def transposition_of_a_tile_at_the_edge(x: random_floats(20, 20), out: zeros_of_
     block=TPB,
     expect=lambda x, weights: np.convolve(x, weights[::-1], "same"),
 )
-def convolution_over_the_edge(
+def convolution_reads_past_edge(
     x: random_floats(64), weights: random_floats(5, seed=2), out: zeros_of_shape(64)
 ):
     """
@@ -268,7 +270,7 @@ def convolution_over_the_edge(
     right={"index": random_ints(TPB, below=10)},
     expect=lambda x, index: x[index],
 )
-def index_in_the_data_too_large(
+def index_read_from_data_too_large(
     x: random_floats(10), index: random_ints(TPB, below=11), out: zeros_of_shape(TPB)
 ):
     """
@@ -280,7 +282,7 @@ def index_in_the_data_too_large(
 @register_pair(
     "memory", array="first", grid=1, block=TPB, expect=lambda val: val.reshape(10, 3).sum(1)
 )
-def sparse_rows_counted_from_one(
+def sparse_row_past_last_row(
     first: np.arange(0, 33, 3, dtype=np.int32), val: random_floats(30), y: zeros_of_shape(10)
 ):
     """
@@ -302,7 +304,7 @@ def sparse_rows_counted_from_one(
     right={"first": np.arange(0, 33, 3, dtype=np.int32)},
     expect=lambda val: val.reshape(10, 3).sum(1),
 )
-def sparse_row_pointers_without_the_last(
+def sparse_row_pointers_without_last_entry(
     first: np.arange(0, 30, 3, dtype=np.int32), val: random_floats(30), y: zeros_of_shape(10)
 ):
     """
@@ -318,7 +320,7 @@ def sparse_row_pointers_without_the_last(
 
 
 @register_pair("memory", array="value", grid=1, block=4, expect=lambda: [6, 5, 3, 0])
-def list_followed_past_its_end(next: np.array([1, 2, 3, -1], np.int32), value: ascending(4)):
+def linked_list_followed_past_end(next: np.array([1, 2, 3, -1], np.int32), value: ascending(4)):
     """
     int i = threadIdx.x;
     float sum = 0;
@@ -336,7 +338,7 @@ def list_followed_past_its_end(next: np.array([1, 2, 3, -1], np.int32), value: a
 @register_pair(
     "memory", array="x", grid=2, block=64, expect=lambda x: x[np.arange(128) * 40503 * 65537 % 97]
 )
-def index_that_overflows_an_int(x: random_floats(97), out: zeros_of_shape(128)):
+def index_overflows_int(x: random_floats(97), out: zeros_of_shape(128)):
     """
     int i = grid<1>();
     int hash = i * 40503 * 65537;                     //-
@@ -353,7 +355,7 @@ def index_that_overflows_an_int(x: random_floats(97), out: zeros_of_shape(128)):
     right={"text": np.frombuffer(b"kernel\0", np.int8)},
     expect=lambda text: len(text) - 1,
 )
-def text_without_its_final_zero(text: np.frombuffer(b"kernel", np.int8), length: zero_counts(1)):
+def text_without_terminating_zero(text: np.frombuffer(b"kernel", np.int8), length: zero_counts(1)):
     """
     __global__ void measure(const char* text, int* length) {
         int n = 0;
@@ -364,7 +366,7 @@ def text_without_its_final_zero(text: np.frombuffer(b"kernel", np.int8), length:
 
 
 @register_pair("memory", array="TABLE", grid=1, block=TPB, expect=lambda: TABLE[np.arange(TPB) % 5])
-def entry_behind_a_constant_table(out: zeros_of_shape(TPB)):
+def index_past_constant_table(out: zeros_of_shape(TPB)):
     """
     int i = grid<1>();
     out[i] = TABLE[i % 6];                            //-!
@@ -373,7 +375,7 @@ def entry_behind_a_constant_table(out: zeros_of_shape(TPB)):
 
 
 @register_pair("memory", array="x", grid=1, block=TPB, expect=lambda: 1)
-def element_behind_a_view(x: part_of(zeros_of_shape(64), slice(10, 30))):
+def index_past_end_of_view(x: part_of(zeros_of_shape(64), slice(10, 30))):
     """
     int i = grid<1>();
     if (i < 21) x[i] = 1;                             //-!
@@ -385,7 +387,7 @@ def element_behind_a_view(x: part_of(zeros_of_shape(64), slice(10, 30))):
 
 
 @register_pair("memory", array="x", grid=1, block=TPB, expect=lambda x: 2 * x)
-def last_vector_of_four_reaches_over_the_end(x: random_floats(102)):
+def last_float4_access_past_end(x: random_floats(102)):
     """
     __global__ void twice(float* x) {
         int i = threadIdx.x, n = 102;
@@ -401,7 +403,7 @@ def last_vector_of_four_reaches_over_the_end(x: random_floats(102)):
 
 
 @register_pair("memory", array="x", grid=1, block=TPB, expect=lambda x: x[1:].reshape(16, 4).sum(1))
-def vector_of_four_at_an_odd_place(x: random_floats(65), out: zeros_of_shape(16)):
+def misaligned_float4_load(x: random_floats(65), out: zeros_of_shape(16)):
     """
     __global__ void sums(const float* x, float* out) {
         int i = threadIdx.x;
@@ -422,7 +424,7 @@ def vector_of_four_at_an_odd_place(x: random_floats(65), out: zeros_of_shape(16)
     right={"at": 8},
     expect=lambda bytes: bytes[8:40].view(np.float64),
 )
-def number_of_eight_bytes_behind_an_odd_header(
+def misaligned_8_byte_load_after_header(
     bytes: np.frombuffer(bytes(range(44)), np.uint8),
     at: 4,
     out: zeros_of_shape(4, dtype=np.float64),
@@ -436,7 +438,7 @@ def number_of_eight_bytes_behind_an_odd_header(
 
 
 @register_pair("memory", array="x", grid=1, block=TPB, expect=lambda x: x)
-def floats_taken_for_doubles(x: random_floats(TPB), out: zeros_of_shape(TPB)):
+def floats_read_through_double_pointer(x: random_floats(TPB), out: zeros_of_shape(TPB)):
     """
     __global__ void copy(const void* x, float* out) {
         const double* from = (const double*)x;        //-
@@ -447,7 +449,7 @@ def floats_taken_for_doubles(x: random_floats(TPB), out: zeros_of_shape(TPB)):
 
 
 @register_pair("memory", array="x", grid=1, block=TPB, expect=lambda x: x + 1)
-def pointer_moved_before_the_beginning(x: random_floats(TPB)):
+def pointer_moved_before_array_start(x: random_floats(TPB)):
     """
     __global__ void increment(float* x) {
         float* from_one = x - 1;
@@ -464,7 +466,7 @@ def pointer_moved_before_the_beginning(x: random_floats(TPB)):
     right={"table": addresses_of(TPB)},
     expect=lambda: ascending(TPB) + 1,
 )
-def memory_that_has_been_freed(table: addresses_of(TPB, freed=True), out: zeros_of_shape(TPB)):
+def access_to_freed_memory(table: addresses_of(TPB, freed=True), out: zeros_of_shape(TPB)):
     """
     int i = grid<1>();
     const float* x = (const float*)table[0];

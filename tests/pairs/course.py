@@ -20,7 +20,7 @@ BINS = np.zeros(4, [("n", "i4"), ("sum", "f4")])
 
 
 @register_pair("race", array="x", grid=1, block=N, expect=lambda x: np.append(x[1:], x[-1]))
-def shift_to_the_left(x: ascending(N)):
+def in_place_shift_without_barrier(x: ascending(N)):
     """
     int i = grid<1>();
     float next = i + 1 < x.size() ? x[i + 1] : x[i];
@@ -30,7 +30,7 @@ def shift_to_the_left(x: ascending(N)):
 
 
 @register_pair("race", array="x", grid=4, block=N // 2, expect=lambda x: x + 1)
-def stride_of_one_block(x: ascending(2 * N)):
+def grid_stride_loop_with_stride_of_one_block(x: ascending(2 * N)):
     """
     int step = blockDim.x;                            //-
     int step = gridDim.x * blockDim.x;                //+
@@ -45,7 +45,7 @@ def expected_forces(bodies):
 
 
 @register_pair("race", array="b", grid=1, block=N, expect=lambda b: {"v": expected_forces(b)})
-def bodies_moved_while_others_look(b: BODIES, v: zeros_of_shape(N)):
+def body_positions_updated_while_read(b: BODIES, v: zeros_of_shape(N)):
     """
     struct body { float x, v, m; };
     __global__ void pull(body *b, float *v) {
@@ -63,7 +63,9 @@ def bodies_moved_while_others_look(b: BODIES, v: zeros_of_shape(N)):
 @register_pair(
     "race", array="bins", grid=2, block=N, expect=lambda keys: {"n": np.bincount(keys, minlength=4)}
 )
-def counts_in_structs(keys: random_ints(2 * N, below=4), bins: BINS, n: zero_counts(4)):
+def struct_counter_incremented_without_atomic(
+    keys: random_ints(2 * N, below=4), bins: BINS, n: zero_counts(4)
+):
     """
     struct bin { int n; float sum; };
     __global__ void count(const int *keys, bin *bins, int *n) {
@@ -78,7 +80,7 @@ def counts_in_structs(keys: random_ints(2 * N, below=4), bins: BINS, n: zero_cou
 
 
 @register_pair("race", array="n", grid=2, block=N, expect=lambda x: (x.reshape(2, N) > 30).sum(1))
-def counter_set_to_zero_by_one_thread(x: ascending(2 * N), out: zero_counts(2)):
+def counter_cleared_without_barrier(x: ascending(2 * N), out: zero_counts(2)):
     """
     __shared__ int n;
     if (threadIdx.x == 0) n = 0;                      //!
@@ -92,7 +94,7 @@ def counter_set_to_zero_by_one_thread(x: ascending(2 * N), out: zero_counts(2)):
 @register_pair(
     "race", array="tile", grid=2, block=N, expect=lambda x: x.reshape(2, N)[:, ::-1].ravel()
 )
-def reversal_in_a_template(x: ascending(2 * N)):
+def reversal_by_template_without_barrier(x: ascending(2 * N)):
     """
     template <class T, int SIZE> __device__ void reverse(T *x) {
         __shared__ T tile[SIZE];
@@ -105,7 +107,7 @@ def reversal_in_a_template(x: ascending(2 * N)):
 
 
 @register_pair("race", array="part", grid=1, block=N, expect=lambda x: x.sum())
-def tile_waits_for_itself_alone(x: ascending(N), out: zeros_of_shape(1)):
+def tile_barrier_instead_of_block_barrier(x: ascending(N), out: zeros_of_shape(1)):
     """
     #include <cooperative_groups.h>
     namespace cg = cooperative_groups;
@@ -124,7 +126,7 @@ def tile_waits_for_itself_alone(x: ascending(N), out: zeros_of_shape(1)):
 
 
 @register_pair("race", array="s", grid=1, block=2 * N, expect=lambda x: x[::-1])
-def tile_of_warps_waits_for_itself_alone(x: ascending(2 * N), out: zeros_of_shape(2 * N)):
+def two_warp_tile_barrier_instead_of_block_barrier(x: ascending(2 * N), out: zeros_of_shape(2 * N)):
     """
     #include <cooperative_groups.h>
     namespace cg = cooperative_groups;
@@ -146,7 +148,7 @@ def tile_of_warps_waits_for_itself_alone(x: ascending(2 * N), out: zeros_of_shap
 
 
 @register_pair("race", array="b", grid=1, block=N, expect=lambda b: {"b": np.arange(N // 2) * 2})
-def two_threads_for_each_byte(b: zeros_of_shape(N // 2, dtype=np.uint8)):
+def two_threads_write_each_byte(b: zeros_of_shape(N // 2, dtype=np.uint8)):
     """
     int i = grid<1>();
     if (i % 2 == 0)                                   //+
@@ -155,7 +157,7 @@ def two_threads_for_each_byte(b: zeros_of_shape(N // 2, dtype=np.uint8)):
 
 
 @register_pair("race", array="z", grid=1, block=N, expect=lambda z: z * np.roll(z, -1))
-def complex_numbers_in_place(z: np.exp(1j * np.arange(N)).astype(np.complex64)):
+def in_place_complex_product_without_barrier(z: np.exp(1j * np.arange(N)).astype(np.complex64)):
     """
     int i = grid<1>();
     auto next = z[(i + 1) % z.size()];                //+
@@ -168,7 +170,7 @@ def complex_numbers_in_place(z: np.exp(1j * np.arange(N)).astype(np.complex64)):
 @register_pair(
     "memory", array="u", grid=(2, 2), block=(8, 8), expect=lambda u: u[:-2, :] + u[2:, :]
 )
-def row_above_the_first_in_a_device_function(
+def device_function_reads_before_first_row(
     u: ascending(256).reshape(16, 16), v: zeros_of_shape(14, 16)
 ):
     """
@@ -185,7 +187,7 @@ def row_above_the_first_in_a_device_function(
 
 
 @register_pair("memory", array="a", grid=1, block=N, expect=lambda a: {"s": a.sum(1)})
-def row_with_one_number_too_many(a: ascending(5 * 7).reshape(5, 7), s: zeros_of_shape(5)):
+def row_loop_reads_past_row_end(a: ascending(5 * 7).reshape(5, 7), s: zeros_of_shape(5)):
     """
     int i = grid<1>();
     if (i >= a.shape[0]) return;
@@ -199,7 +201,7 @@ def row_with_one_number_too_many(a: ascending(5 * 7).reshape(5, 7), s: zeros_of_
 
 
 @register_pair("memory", grid=1, block=N, expect=lambda x: np.convolve(x, [1, 2, 3, 2, 1], "same"))
-def table_that_is_too_short(x: ascending(N), y: zeros_of_shape(N)):
+def filter_index_past_constant_table(x: ascending(N), y: zeros_of_shape(N)):
     """
     __constant__ float weights[5] = {1, 2, 3, 2, 1};
     __global__ void blur(const float *x, float *y) {
@@ -216,7 +218,7 @@ def table_that_is_too_short(x: ascending(N), y: zeros_of_shape(N)):
 
 
 @register_pair("memory", array="x", grid=1, block=N // 2 - 1, expect=lambda x: x[2::2] + x[3::2])
-def pairs_of_numbers_at_odd_places(x: ascending(N), y: zeros_of_shape(N // 2 - 1)):
+def misaligned_float2_load(x: ascending(N), y: zeros_of_shape(N // 2 - 1)):
     """
     __global__ void add(const float *x, float *y) {
         float2 v = reinterpret_cast<const float2 *>(x + 1)[threadIdx.x];   //-!
@@ -227,7 +229,7 @@ def pairs_of_numbers_at_odd_places(x: ascending(N), y: zeros_of_shape(N // 2 - 1
 
 
 @register_pair("memory", grid=1, block=2, expect=lambda: [28, 28])
-def memory_of_the_kernels_own(x: zero_counts(2)):
+def kernel_heap_write_past_end(x: zero_counts(2)):
     """
     __global__ void heap(int *x) {
         int n = 8, sum = 0;
@@ -243,7 +245,7 @@ def memory_of_the_kernels_own(x: zero_counts(2)):
 
 @register_pair("unwritten", array="s", grid=2, block=N, expect=lambda x: {
     "y": np.append(0, x[:-1]) + np.append(x[1:], 0)})  # fmt: skip
-def halo_at_the_ends(x: ascending(2 * N), y: zeros_of_shape(2 * N)):
+def halo_unwritten_at_array_ends(x: ascending(2 * N), y: zeros_of_shape(2 * N)):
     """
     __shared__ float s[N + 2];
     int t = threadIdx.x + 1, i = grid<1>();
@@ -258,7 +260,9 @@ def halo_at_the_ends(x: ascending(2 * N), y: zeros_of_shape(2 * N)):
 
 
 @register_pair("unwritten", array="sums", grid=1, block=N, expect=lambda a: {"sums": a.sum(0)})
-def sums_that_begin_with_anything(a: ascending(4 * N).reshape(4, N), sums: uninitialized_array(N)):
+def sums_added_to_uninitialized_array(
+    a: ascending(4 * N).reshape(4, N), sums: uninitialized_array(N)
+):
     """
     int j = grid<1>();
     sums[j] = 0;                                      //+
@@ -268,7 +272,7 @@ def sums_that_begin_with_anything(a: ascending(4 * N).reshape(4, N), sums: unini
 
 
 @register_pair("sync", grid=1, block=N, expect=lambda x: {"out": x[:50].sum()})
-def shuffles_behind_the_end(x: ascending(50), out: zeros_of_shape(1)):
+def shuffle_after_return_of_excess_threads(x: ascending(50), out: zeros_of_shape(1)):
     """
     int i = grid<1>();
     if (i >= x.size()) return;                        //-
@@ -283,7 +287,7 @@ def shuffles_behind_the_end(x: ascending(50), out: zeros_of_shape(1)):
 @register_pair(
     "sync", grid=1, block=N, expect=lambda x: x / 2 ** np.ceil(np.log2(np.maximum(x, 1)))
 )
-def halved_until_small_enough(x: ascending(N)):
+def barrier_in_loop_with_divergent_condition(x: ascending(N)):
     """
     __shared__ float s[N];
     int t = threadIdx.x;
@@ -299,7 +303,7 @@ def halved_until_small_enough(x: ascending(N)):
 
 
 @register_pair("hang", grid=1, block=N, expect=lambda: 1)
-def waiting_for_a_plain_variable(x: zeros_of_shape(1)):
+def spin_on_plain_variable_that_no_thread_sets(x: zeros_of_shape(1)):
     """
     __shared__ int ready;
     if (threadIdx.x == 0) ready = 0;

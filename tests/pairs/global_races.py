@@ -39,7 +39,7 @@ def sum_by_plain_additions(x: random_floats(N), sum: zeros_of_shape(1)):
 
 
 @register_pair("race", array="largest", grid=4, block=64, expect=lambda x: x.max())
-def maximum_by_reading_comparing_writing(x: ascending(N, np.int32), largest: zero_counts(1)):
+def maximum_without_atomic(x: ascending(N, np.int32), largest: zero_counts(1)):
     """
     int i = grid<1>();
     if (x[i] > largest[0]) largest[0] = x[i];         //-!
@@ -48,7 +48,7 @@ def maximum_by_reading_comparing_writing(x: ascending(N, np.int32), largest: zer
 
 
 @register_pair("race", array="sums", grid=(2, 4), block=(16, 16), expect=lambda a: a.sum(0))
-def sums_of_columns_by_a_grid_over_all_elements(a: random_floats(64, 32), sums: zeros_of_shape(32)):
+def column_sums_without_atomics(a: random_floats(64, 32), sums: zeros_of_shape(32)):
     """
     auto [j, i] = grid<2>();
     sums[j] += a(i, j);                               //-!
@@ -57,7 +57,7 @@ def sums_of_columns_by_a_grid_over_all_elements(a: random_floats(64, 32), sums: 
 
 
 @register_pair("race", array="y", grid=1, block=8, expect=lambda col, val, x: product(col, val, x))
-def sparse_transposed_product_that_scatters(
+def sparse_transposed_product_without_atomics(
     col: random_ints(8, 3, below=6),
     val: random_floats(8, 3),
     x: random_floats(8),
@@ -99,7 +99,7 @@ def expected_distances(to, w):
 
 
 @register_pair("race", array="force", grid=1, block=32, expect=lambda x: (x[:, None] - x).sum(1))
-def forces_added_to_both_partners(x: random_floats(32), force: zeros_of_shape(32)):
+def pair_forces_added_without_atomics(x: random_floats(32), force: zeros_of_shape(32)):
     """
     int i = grid<1>();
     for (int j = i + 1; j < 32; ++j) {
@@ -113,7 +113,7 @@ def forces_added_to_both_partners(x: random_floats(32), force: zeros_of_shape(32
 
 
 @register_pair("race", array="count", grid=2, block=64, expect=lambda x: (x > 0.5).sum())
-def counter_among_the_variables_of_the_module(x: random_floats(128), out: zero_counts(1)):
+def module_variable_incremented_without_atomic(x: random_floats(128), out: zero_counts(1)):
     """
     __device__ int count = 0;
     __device__ unsigned int arrived = 0;
@@ -164,7 +164,7 @@ def last_states(n):
     key=np.sort,
     expect=lambda x: np.concatenate([np.flatnonzero(x > 7), np.full(128 - (x > 7).sum(), -1)]),
 )
-def place_in_a_list_read_beside_the_atomic(
+def list_index_read_separately_from_atomic(
     x: random_ints(128, below=10), length: zero_counts(1), list: np.full(128, -1, np.int32)
 ):
     """
@@ -186,7 +186,7 @@ def place_in_a_list_read_beside_the_atomic(
     key=np.sort,
     expect=lambda x: {"list": np.concatenate([x[x > 7], np.zeros(128 - (x > 7).sum())])},
 )
-def place_in_a_list_by_a_plain_counter(
+def list_index_from_nonatomic_counter(
     x: random_ints(128, below=10), length: zero_counts(1), list: zero_counts(128)
 ):
     """
@@ -200,7 +200,7 @@ def place_in_a_list_by_a_plain_counter(
 
 
 @register_pair("race", array="used", grid=1, block=64, expect=lambda x: (x > 0).sum() > 20)
-def atomics_mixed_with_plain_reads(
+def atomic_counter_read_without_atomic(
     x: random_ints(64, below=4), used: zero_counts(1), full: zero_counts(1)
 ):
     """
@@ -217,7 +217,7 @@ def atomics_mixed_with_plain_reads(
 
 
 @register_pair("race", array="x", grid=2, block=64, expect=lambda x: x[::-1])
-def reversal_by_all_threads(x: ascending(128)):
+def in_place_reversal_swaps_twice(x: ascending(128)):
     """
     int i = grid<1>(), n = x.size();
     if (i < n) {                                      //-
@@ -230,7 +230,7 @@ def reversal_by_all_threads(x: ascending(128)):
 
 
 @register_pair("race", array="a", grid=(2, 2), block=(8, 8), expect=lambda a: a.T)
-def transposition_in_place_by_all_threads(a: random_floats(16, 16)):
+def in_place_transposition_swaps_twice(a: random_floats(16, 16)):
     """
     auto [j, i] = grid<2>();
     if (i < 16 && j < 16) {                           //-
@@ -250,7 +250,7 @@ def transposition_in_place_by_all_threads(a: random_floats(16, 16)):
     right={"to": np.random.default_rng(3).permutation(128).astype(np.int32)},
     expect=lambda x, to: expected_scatter(x, to),
 )
-def permutation_that_is_none(
+def scatter_with_duplicate_indices(
     x: random_floats(128), to: random_ints(128, below=128), out: zeros_of_shape(128)
 ):
     """
@@ -268,7 +268,7 @@ def expected_scatter(x, to):
 @register_pair(
     "race", array="y", grid=1, block=16, expect=lambda x: x.reshape(16, 4).cumsum(1).ravel()
 )
-def chunks_that_overlap_by_one(x: random_floats(64), y: zeros_of_shape(64)):
+def chunks_of_threads_overlap_by_one(x: random_floats(64), y: zeros_of_shape(64)):
     """
     int first = grid<1>() * 4;
     float sum = 0;
@@ -328,7 +328,7 @@ def next_generation(world):
 
 
 @register_pair("race", array="x", grid=2, block=32, cooperative=True, expect=lambda x: jacobi(x, 4))
-def iterations_without_a_barrier_over_the_grid(x: random_floats(66), y: random_floats(66)):
+def jacobi_iterations_without_grid_barrier(x: random_floats(66), y: random_floats(66)):
     """
     #include "numbalite/groups.cuh"
     __global__ void iterate(float* x, float* y) {
@@ -356,7 +356,7 @@ def jacobi(x, count):
 @register_pair(
     "race", array="sums", grid=4, block=64, expect=lambda x: x.reshape(4, 64).sum(1).cumsum()
 )
-def result_of_another_block_read(
+def result_of_other_block_read_without_synchronization(
     x: random_ints(256, below=9), sums: zero_counts(4), out: zero_counts(4)
 ):
     """
@@ -376,7 +376,7 @@ def result_of_another_block_read(
 
 
 @register_pair("race", array="out", grid=4, block=64, expect=lambda x: x.sum())
-def counter_of_block_scope_for_all_blocks(x: random_ints(256, below=9), out: zero_counts(1)):
+def block_scope_atomic_ref_across_blocks(x: random_ints(256, below=9), out: zero_counts(1)):
     """
     #include <cuda/atomic>
     __global__ void count(const int *x, int *out) {
@@ -394,7 +394,7 @@ def counter_of_block_scope_for_all_blocks(x: random_ints(256, below=9), out: zer
 
 
 @register_pair("race", array="partial", grid=4, block=64, expect=lambda x: {"out": x.sum()})
-def last_block_without_a_fence(
+def last_block_reduction_without_fence(
     x: random_ints(256, below=9), partial: zero_counts(4), done: zero_counts(1), out: zero_counts(1)
 ):
     """
@@ -442,7 +442,7 @@ def producer_and_consumer_without_a_fence(
 
 
 @register_pair("race", array="flag", grid=2, block=1, expect=lambda: {"out": np.full(4, 7.0)})
-def flag_that_is_an_ordinary_variable(
+def flag_without_atomic_access(
     data: zeros_of_shape(4), flag: zero_counts(1), out: zeros_of_shape(4)
 ):
     """
@@ -504,7 +504,7 @@ def lock_released_before_the_write(lock: zero_counts(1), balance: zero_counts(1)
 
 
 @register_pair("race", array="balance", grid=LOCKED, block=1, expect=lambda: LOCKED * 100)
-def lock_that_is_only_looked_at(lock: zero_counts(1), balance: zero_counts(1)):
+def lock_tested_and_set_separately(lock: zero_counts(1), balance: zero_counts(1)):
     """
     for (int k = 0; k < 20; ++k) {
         while (atomicAdd(&lock[0], 0) != 0) {}        //-
@@ -519,7 +519,7 @@ def lock_that_is_only_looked_at(lock: zero_counts(1), balance: zero_counts(1)):
 
 
 @register_pair("race", array="balance", grid=LOCKED, block=1, expect=lambda: [LOCKED // 2 * 5] * 2)
-def lock_of_another_account(lock: zero_counts(2), balance: zeros_of_shape(2)):
+def lock_chosen_by_wrong_index(lock: zero_counts(2), balance: zeros_of_shape(2)):
     """
     int account = blockIdx.x % 2;
     int key = blockIdx.x / 2 % 2;                     //-
@@ -533,7 +533,7 @@ def lock_of_another_account(lock: zero_counts(2), balance: zeros_of_shape(2)):
 
 
 @register_pair("race", array="total", grid=8, block=32, expect=lambda x: x.sum())
-def sum_of_all_blocks_by_an_atomic_of_one(x: random_ints(256, below=9), total: zero_counts(1)):
+def block_scope_atomic_add_across_blocks(x: random_ints(256, below=9), total: zero_counts(1)):
     """
     atomicAdd_block(&total[0], x[grid<1>()]);         //-!
     atomicAdd(&total[0], x[grid<1>()]);               //+

@@ -15,7 +15,7 @@ from pairs.form import (
 
 
 @register_pair("hang", grid=1, block=32, expect=lambda x: 2 * x)
-def stride_that_is_never_added(x: random_floats(100)):
+def loop_without_increment(x: random_floats(100)):
     """
     int i = grid<1>();
     while (i < x.size()) {                            //!
@@ -42,7 +42,7 @@ def binary_search_that_stops_halving(
 
 
 @register_pair("hang", grid=1, block=1, expect=lambda: 10)
-def sum_that_never_is_exactly_one(n: zero_counts(1)):
+def float_sum_never_equal_to_one(n: zero_counts(1)):
     """
     float x = 0;
     while (x != 1.0f) {                               //-!
@@ -56,7 +56,7 @@ def sum_that_never_is_exactly_one(n: zero_counts(1)):
 @register_pair(
     "hang", grid=1, block=1, right={"next": np.array([1, 2, 3, -1], np.int32)}, expect=lambda: 4
 )
-def list_that_bites_its_tail(next: np.array([1, 2, 3, 1], np.int32), length: zero_counts(1)):
+def linked_list_with_cycle(next: np.array([1, 2, 3, 1], np.int32), length: zero_counts(1)):
     """
     __global__ void measure(const int* next, int* length) {
         int n = 0;
@@ -67,7 +67,7 @@ def list_that_bites_its_tail(next: np.array([1, 2, 3, 1], np.int32), length: zer
 
 
 @register_pair("hang", grid=1, block=1, expect=lambda n: [collatz_steps(k) for k in n])
-def iteration_that_does_not_converge(n: np.array([6, 27], np.int32), out: zero_counts(2)):
+def collatz_variant_never_reaches_one(n: np.array([6, 27], np.int32), out: zero_counts(2)):
     """
     for (int i = 0; i < 2; ++i) {
         int k = n[i];
@@ -92,7 +92,7 @@ def collatz_steps(k):
 
 
 @register_pair("hang", grid=1, block=64, expect=lambda: {"out": 1})
-def flag_that_nobody_sets(flag: zero_counts(1), out: zero_counts(1)):
+def flag_value_never_set(flag: zero_counts(1), out: zero_counts(1)):
     """
     int t = threadIdx.x;
     if (t == 0) atomicExch(&flag[0], 2);              //-
@@ -105,7 +105,7 @@ def flag_that_nobody_sets(flag: zero_counts(1), out: zero_counts(1)):
 
 
 @register_pair("hang", grid=2, block=32, expect=lambda: {"out": 1})
-def more_arrivals_awaited_than_there_are_blocks(arrived: zero_counts(1), out: zero_counts(2)):
+def wait_for_more_arrivals_than_blocks(arrived: zero_counts(1), out: zero_counts(2)):
     """
     if (threadIdx.x == 0) {
         atomicAdd(&arrived[0], 1);
@@ -138,7 +138,7 @@ def locks_taken_in_opposite_order(lock: zero_counts(2), account: np.array([50, 5
 
 
 @register_pair("hang", grid=1, block=64, expect=lambda: {"count": 64})
-def lock_never_given_back(lock: zero_counts(1), count: zero_counts(1)):
+def lock_not_released_in_one_branch(lock: zero_counts(1), count: zero_counts(1)):
     """
     bool done = false;
     while (!done) {                                   //!
@@ -155,7 +155,7 @@ def lock_never_given_back(lock: zero_counts(1), count: zero_counts(1)):
 
 
 @register_pair("hang", grid=1, block=32, expect=lambda: {"count": 32})
-def lock_held_while_waiting_for_the_warp(lock: zero_counts(1), count: zero_counts(1)):
+def lock_held_during_syncwarp(lock: zero_counts(1), count: zero_counts(1)):
     """
     while (atomicCAS(&lock[0], 0, 1) != 0) {}         //!
     __threadfence();
@@ -167,7 +167,7 @@ def lock_held_while_waiting_for_the_warp(lock: zero_counts(1), count: zero_count
 
 
 @register_pair("hang", grid=1, block=32, expect=lambda x: {"most": x.max()})
-def exchange_that_compares_with_an_old_value(x: random_floats(32), most: zeros_of_shape(1)):
+def compare_and_swap_with_stale_value(x: random_floats(32), most: zeros_of_shape(1)):
     """
     int* word = (int*)&most[0];
     int seen = atomicAdd(word, 0);

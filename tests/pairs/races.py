@@ -74,7 +74,7 @@ def reduction_with_the_last_warp_unsynchronised(x: random_floats(N), out: zeros_
 
 
 @register_pair("race", array="partial", grid=1, block=N, expect=lambda x: x.sum())
-def partial_sums_of_warps_read_too_early(x: random_floats(N), out: zeros_of_shape(1)):
+def partial_warp_sums_without_barrier(x: random_floats(N), out: zeros_of_shape(1)):
     """
     __shared__ float partial[N / 32];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -92,7 +92,7 @@ def partial_sums_of_warps_read_too_early(x: random_floats(N), out: zeros_of_shap
 
 # The missing barrier affects both arrays; the compiler determines which array is reported first.
 @register_pair("race", grid=1, block=N, expect=lambda x: x.argmax())
-def argmax_that_overtakes_itself(x: random_floats(N), out: zero_counts(1)):
+def argmax_steps_without_barrier(x: random_floats(N), out: zero_counts(1)):
     """
     __shared__ float best[N];
     __shared__ int where[N];
@@ -112,7 +112,7 @@ def argmax_that_overtakes_itself(x: random_floats(N), out: zero_counts(1)):
 
 
 @register_pair("race", array="mean", grid=1, block=N, expect=lambda x: x - x.mean())
-def mean_read_before_it_is_known(x: random_floats(N), out: zeros_of_shape(N)):
+def mean_read_without_barrier(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __shared__ float mean;
     __shared__ float s[N];
@@ -132,7 +132,7 @@ def mean_read_before_it_is_known(x: random_floats(N), out: zeros_of_shape(N)):
 @register_pair(
     "race", array="total", grid=1, block=N, expect=lambda x: np.repeat(x.sum(1), N).reshape(3, N)
 )
-def total_reset_while_others_read_it(x: random_ints(3, N, below=9), out: zero_counts(3, N)):
+def total_reset_without_barrier(x: random_ints(3, N, below=9), out: zero_counts(3, N)):
     """
     __shared__ int total;
     int t = threadIdx.x;
@@ -154,7 +154,7 @@ def total_reset_while_others_read_it(x: random_ints(3, N, below=9), out: zero_co
     block=N,
     expect=lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum(),
 )
-def softmax_that_reuses_its_scratch(x: random_floats(N), out: zeros_of_shape(N)):
+def softmax_scratch_reused_without_barrier(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __shared__ float s[N];
     int t = threadIdx.x;
@@ -198,7 +198,7 @@ def shared_histogram_without_atomics(x: random_ints(N, below=BINS), out: zero_co
 @register_pair(
     "race", array="bins", grid=1, block=N, expect=lambda x: np.bincount(x, minlength=BINS)
 )
-def shared_histogram_cleared_too_late(x: random_ints(N, below=BINS), out: zero_counts(BINS)):
+def shared_histogram_cleared_without_barrier(x: random_ints(N, below=BINS), out: zero_counts(BINS)):
     """
     __shared__ int bins[BINS];
     int t = threadIdx.x;
@@ -218,7 +218,7 @@ def shared_histogram_cleared_too_late(x: random_ints(N, below=BINS), out: zero_c
     key=np.sort,
     expect=lambda x: np.concatenate([x[x > 7], np.zeros(N - (x > 7).sum())]),
 )
-def compaction_with_a_plain_counter(x: random_ints(N, below=10), out: zero_counts(N)):
+def compaction_counter_without_atomic(x: random_ints(N, below=10), out: zero_counts(N)):
     """
     __shared__ int found;
     int t = threadIdx.x;
@@ -240,7 +240,7 @@ def compaction_with_a_plain_counter(x: random_ints(N, below=10), out: zero_count
     key=np.sort,
     expect=lambda x: np.concatenate([x[x % 2 == 1] * 10, np.zeros(64 - (x % 2 == 1).sum())]),
 )
-def queue_read_while_it_is_filled(x: random_ints(64, below=100), out: zero_counts(64)):
+def queue_read_without_barrier_after_push(x: random_ints(64, below=100), out: zero_counts(64)):
     """
     __shared__ int queue[64];
     __shared__ int length;
@@ -494,7 +494,9 @@ def bitonic_sort_without_barrier(x: random_ints(64, below=1000), out: zero_count
 
 
 @register_pair("race", array="m", grid=1, block=(8, 8), expect=lambda a: expected_elimination(a))
-def elimination_of_a_row_in_use(a: random_floats(8, 8, low=1, high=2), out: zeros_of_shape(8, 8)):
+def elimination_overwrites_pivot_row_in_use(
+    a: random_floats(8, 8, low=1, high=2), out: zeros_of_shape(8, 8)
+):
     """
     __shared__ float m[8][8];
     int i = threadIdx.y, j = threadIdx.x;
@@ -544,7 +546,7 @@ def fft_butterflies_without_barrier(
 
 
 @register_pair("race", array="s", grid=1, block=64, expect=lambda x: x[::-1])
-def warp_barrier_where_the_block_needs_one(x: random_floats(64), out: zeros_of_shape(64)):
+def syncwarp_instead_of_syncthreads(x: random_floats(64), out: zeros_of_shape(64)):
     """
     __shared__ float s[64];
     int t = threadIdx.x;
@@ -556,7 +558,7 @@ def warp_barrier_where_the_block_needs_one(x: random_floats(64), out: zeros_of_s
 
 
 @register_pair("race", array="s", grid=1, block=64, expect=lambda x: x[::-1])
-def fence_where_the_block_needs_a_barrier(x: random_floats(64), out: zeros_of_shape(64)):
+def fence_instead_of_barrier(x: random_floats(64), out: zeros_of_shape(64)):
     """
     __shared__ float s[64];
     int t = threadIdx.x;
@@ -568,7 +570,7 @@ def fence_where_the_block_needs_a_barrier(x: random_floats(64), out: zeros_of_sh
 
 
 @register_pair("race", array="s", grid=1, block=32, expect=lambda x: np.roll(x, -1))
-def exchange_in_a_warp_without_syncwarp(x: random_floats(32), out: zeros_of_shape(32)):
+def shared_exchange_in_warp_without_syncwarp(x: random_floats(32), out: zeros_of_shape(32)):
     """
     __shared__ float s[32];
     int t = threadIdx.x;
@@ -598,7 +600,7 @@ def warp_scan_without_syncwarp(x: random_floats(64), out: zeros_of_shape(64)):
 
 
 @register_pair("race", array="s", grid=1, block=64, expect=lambda x: np.repeat(x[::8], 8))
-def tile_barrier_over_too_few_lanes(x: random_floats(64), out: zeros_of_shape(64)):
+def tile_barrier_of_too_few_lanes(x: random_floats(64), out: zeros_of_shape(64)):
     """
     __shared__ float s[8];
     auto tile = cg::tiled_partition<4>(cg::this_thread_block());  //-
@@ -616,7 +618,7 @@ def tile_barrier_over_too_few_lanes(x: random_floats(64), out: zeros_of_shape(64
 @register_pair(
     "race", grid=1, block=64, shared=64 * 8, expect=lambda x, k: {"out": x[::-1], "keys": k[::-1]}
 )
-def carved_up_with_an_overlap(
+def arrays_in_dynamic_memory_overlap(
     x: random_floats(64),
     k: random_ints(64, below=99),
     out: zeros_of_shape(64),

@@ -35,7 +35,7 @@ def expected_blur(image, r=1):
     block=(TILE, TILE),
     expect=lambda image: expected_blur(image),
 )
-def blur_without_its_edges(image: random_floats(16, 16), out: zeros_of_shape(16, 16)):
+def blur_reads_past_edges(image: random_floats(16, 16), out: zeros_of_shape(16, 16)):
     """
     __global__ void blur(const float* image, float* out) {
         int x = blockIdx.x * TILE + threadIdx.x, y = blockIdx.y * TILE + threadIdx.y;
@@ -58,7 +58,7 @@ def blur_without_its_edges(image: random_floats(16, 16), out: zeros_of_shape(16,
     block=(TILE, TILE),
     expect=lambda image: expected_blur(image, R),
 )
-def tile_whose_halo_is_half_as_wide(image: random_floats(16, 16), out: zeros_of_shape(16, 16)):
+def tile_halo_too_narrow(image: random_floats(16, 16), out: zeros_of_shape(16, 16)):
     """
     __global__ void blur(const float* image, float* out) {
         __shared__ float tile[TILE + 2 * R][TILE + 2 * R];
@@ -86,7 +86,7 @@ def tile_whose_halo_is_half_as_wide(image: random_floats(16, 16), out: zeros_of_
     block=(TILE, TILE),
     expect=lambda image: expected_blur(image, R),
 )
-def halo_loaded_by_others_without_a_barrier(
+def halo_loaded_by_other_threads_without_barrier(
     image: random_floats(16, 16), out: zeros_of_shape(16, 16)
 ):
     """
@@ -107,7 +107,7 @@ def halo_loaded_by_others_without_a_barrier(
 
 
 @register_pair("memory", array="rgb", grid=1, block=N, expect=lambda rgb: rgb[:, ::-1])
-def channels_of_a_pixel_taken_for_planes(
+def channel_index_past_pixel(
     rgb: random_ints(N, 3, below=256, dtype=np.uint8), bgr: zeros_of_shape(N, 3, dtype=np.uint8)
 ):
     """
@@ -124,7 +124,7 @@ def channels_of_a_pixel_taken_for_planes(
 @register_pair(
     "race", array="bins", grid=2, block=N, expect=lambda x: {"bins": np.bincount(x, minlength=256)}
 )
-def grey_levels_counted_without_an_atomic(
+def grey_level_histogram_without_atomics(
     x: random_ints(2 * N, below=256, dtype=np.uint8), bins: zero_counts(256)
 ):
     """
@@ -136,9 +136,7 @@ def grey_levels_counted_without_an_atomic(
 @register_pair(
     "race", array="local", grid=2, block=N, expect=lambda x: np.bincount(x, minlength=BINS)
 )
-def local_histogram_added_up_before_it_is_done(
-    x: random_ints(2 * N, below=BINS), out: zero_counts(BINS)
-):
+def block_histogram_read_without_barrier(x: random_ints(2 * N, below=BINS), out: zero_counts(BINS)):
     """
     __shared__ int local[BINS];
     int t = threadIdx.x;
@@ -156,7 +154,7 @@ def local_histogram_added_up_before_it_is_done(
 @register_pair(
     "memory", array="state", grid=1, block=N, expect=lambda state: state[:3] + 0.5 * state[3:]
 )
-def arrays_of_a_struct_with_one_too_many(state: random_floats(6, N), out: zeros_of_shape(3, N)):
+def array_pointer_of_struct_past_end(state: random_floats(6, N), out: zeros_of_shape(3, N)):
     """
     __global__ void drift(const float* state, float* out) {
         const float *at[3], *v[3];
@@ -174,7 +172,7 @@ def arrays_of_a_struct_with_one_too_many(state: random_floats(6, N), out: zeros_
 @register_pair(
     "race", array="x", grid=1, block=N, expect=lambda x: {"x": x + (np.roll(x, 1) - x) / 2}
 )
-def positions_and_forces_in_one_step(x: random_floats(N)):
+def positions_updated_while_forces_read_them(x: random_floats(N)):
     """
     int i = threadIdx.x;
     float force = x[(i + N - 1) % N] - x[i];          //!
@@ -186,7 +184,7 @@ def positions_and_forces_in_one_step(x: random_floats(N)):
 @register_pair(
     "race", array="cells", grid=2, block=N, key=np.sort, expect=lambda x: np.arange(2 * N)
 )
-def places_in_cells_without_an_atomic(
+def cell_index_counted_without_atomic(
     x: random_ints(2 * N, below=1), cells: zero_counts(1), out: zero_counts(2 * N)
 ):
     """
@@ -200,7 +198,7 @@ def places_in_cells_without_an_atomic(
 @register_pair(
     "unwritten", array="next", grid=1, block=N, expect=lambda key: np.bincount(key, minlength=4)
 )
-def lists_whose_heads_are_not_set(
+def list_ends_uninitialized(
     key: random_ints(N, below=4), next: uninitialized_array(N, dtype=np.int32), out: zero_counts(4)
 ):
     """
@@ -224,7 +222,7 @@ def lists_whose_heads_are_not_set(
 
 
 @register_pair("race", array="warps", grid=1, block=128, expect=lambda x: x.sum())
-def sums_of_warps_read_before_they_are_there(x: random_ints(128, below=9), out: zero_counts(1)):
+def warp_sums_read_without_barrier(x: random_ints(128, below=9), out: zero_counts(1)):
     """
     __shared__ int warps[4];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, sum = x[threadIdx.x];
@@ -240,7 +238,7 @@ def sums_of_warps_read_before_they_are_there(x: random_ints(128, below=9), out: 
 
 
 @register_pair("race", array="total", grid=1, block=N, expect=lambda x: x.cumsum())
-def scan_of_warps_without_the_second_barrier(x: random_ints(N, below=9), out: zero_counts(N)):
+def warp_scan_totals_without_second_barrier(x: random_ints(N, below=9), out: zero_counts(N)):
     """
     __shared__ int total[2];
     int t = threadIdx.x, lane = t % 32, sum = x[t];
@@ -255,7 +253,7 @@ def scan_of_warps_without_the_second_barrier(x: random_ints(N, below=9), out: ze
 
 
 @register_pair("memory", array="s", grid=1, block=N, expect=lambda x: x.cumsum() - x)
-def exclusive_scan_that_starts_before_the_first(x: random_ints(N, below=9), out: zero_counts(N)):
+def exclusive_scan_reads_before_first_element(x: random_ints(N, below=9), out: zero_counts(N)):
     """
     __shared__ int s[N];
     int t = threadIdx.x;
@@ -273,7 +271,7 @@ def exclusive_scan_that_starts_before_the_first(x: random_ints(N, below=9), out:
 
 
 @register_pair("unwritten", array="s", grid=1, block=N, expect=lambda x: x.sum())
-def strided_sums_of_which_some_threads_have_none(x: random_ints(50, below=9), out: zero_counts(1)):
+def strided_sums_uninitialized_for_excess_threads(x: random_ints(50, below=9), out: zero_counts(1)):
     """
     __shared__ int s[N];
     int t = threadIdx.x;
@@ -290,7 +288,7 @@ def strided_sums_of_which_some_threads_have_none(x: random_ints(50, below=9), ou
 
 
 @register_pair("race", array="best", grid=1, block=N, expect=lambda x: x.max())
-def maximum_kept_in_a_shared_variable(x: random_ints(N, below=999), out: zero_counts(1)):
+def shared_maximum_without_atomic(x: random_ints(N, below=999), out: zero_counts(1)):
     """
     __shared__ int best;
     if (threadIdx.x == 0) best = 0;
@@ -303,7 +301,7 @@ def maximum_kept_in_a_shared_variable(x: random_ints(N, below=999), out: zero_co
 
 
 @register_pair("hang", grid=1, block=N, expect=lambda n: [collatz(int(i)) for i in n])
-def collatz_of_zero(n: random_ints(N, below=20, low=0), out: zero_counts(N)):
+def collatz_iteration_of_zero_never_ends(n: random_ints(N, below=20, low=0), out: zero_counts(N)):
     """
     int i = threadIdx.x, k = n[i], steps = 0;
     for (;;) {                                        //!
@@ -330,7 +328,7 @@ def collatz(k):
 @register_pair(
     "race", array="seed", grid=1, block=WALKERS, key=lambda a: a > 0, expect=lambda: True
 )
-def one_seed_that_all_walkers_change(seed: zero_counts(WALKERS) + 7, out: zero_counts(WALKERS)):
+def random_seed_shared_by_threads(seed: zero_counts(WALKERS) + 7, out: zero_counts(WALKERS)):
     """
     int i = threadIdx.x;
     int mine = 0;                                     //-
@@ -349,7 +347,7 @@ def is_uniform(a):
 @register_pair(
     "unwritten", array="states", grid=1, block=WALKERS, key=is_uniform, expect=lambda: True
 )
-def random_states_that_nobody_starts(
+def random_states_uninitialized(
     states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros_of_shape(WALKERS)
 ):
     """
@@ -365,7 +363,7 @@ def random_states_that_nobody_starts(
 @register_pair(
     "unwritten", array="states", grid=1, block=WALKERS, key=is_uniform, expect=lambda: True
 )
-def random_states_that_are_not_written_back(
+def random_states_not_stored(
     states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros_of_shape(WALKERS)
 ):
     """
@@ -382,7 +380,7 @@ def random_states_that_are_not_written_back(
 
 
 @register_pair("memory", array="states", grid=2, block=20, key=is_uniform, expect=lambda: True)
-def more_walkers_than_random_states(
+def random_state_index_past_end(
     states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros_of_shape(WALKERS)
 ):
     """
@@ -398,7 +396,7 @@ def more_walkers_than_random_states(
 
 
 @register_pair("race", array="states", grid=1, block=WALKERS, key=is_uniform, expect=lambda: True)
-def one_random_state_for_all_walkers(
+def curand_state_shared_by_threads(
     states: uninitialized_array(WALKERS, dtype=CURAND), out: zeros_of_shape(WALKERS)
 ):
     """

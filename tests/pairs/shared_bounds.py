@@ -12,7 +12,7 @@ TILE = 8
 
 
 @register_pair("memory", array="s", grid=1, block=TPB, expect=lambda x: np.append(x[1:], 0))
-def shared_neighbour_of_the_last_thread(x: random_floats(TPB), out: zeros_of_shape(TPB)):
+def shared_read_past_last_element(x: random_floats(TPB), out: zeros_of_shape(TPB)):
     """
     __shared__ float s[TPB];
     int t = threadIdx.x;
@@ -24,7 +24,7 @@ def shared_neighbour_of_the_last_thread(x: random_floats(TPB), out: zeros_of_sha
 
 
 @register_pair("memory", array="s", grid=1, block=TPB, expect=lambda x: x + np.append(0, x[:-1]))
-def shared_neighbour_of_the_first_thread(x: random_floats(TPB), out: zeros_of_shape(TPB)):
+def shared_read_before_first_element(x: random_floats(TPB), out: zeros_of_shape(TPB)):
     """
     __shared__ float s[TPB];
     int t = threadIdx.x;
@@ -42,7 +42,7 @@ def shared_neighbour_of_the_first_thread(x: random_floats(TPB), out: zeros_of_sh
     block=TPB,
     expect=lambda x: np.convolve(np.pad(x, 1), [1, 1, 1], "valid"),
 )
-def halo_for_which_there_is_no_room(x: random_floats(2 * TPB), out: zeros_of_shape(2 * TPB)):
+def shared_array_too_small_for_halo(x: random_floats(2 * TPB), out: zeros_of_shape(2 * TPB)):
     """
     __shared__ float s[TPB + 1];                      //-
     __shared__ float s[TPB + 2];                      //+
@@ -73,7 +73,7 @@ def block_larger_than_its_shared_array(x: random_floats(96), out: zeros_of_shape
 
 
 @register_pair("memory", array="s", grid=1, block=48, expect=lambda x: x.sum())
-def reduction_of_a_block_that_is_no_power_of_two(x: random_floats(48), out: zeros_of_shape(1)):
+def shared_reduction_of_48_threads_reads_past_end(x: random_floats(48), out: zeros_of_shape(1)):
     """
     __shared__ float s[48];
     int t = threadIdx.x;
@@ -94,7 +94,7 @@ def reduction_of_a_block_that_is_no_power_of_two(x: random_floats(48), out: zero
     block=TPB,
     expect=lambda x: np.bincount(np.minimum(x, BINS - 1), minlength=BINS),
 )
-def shared_bin_for_the_largest_value(
+def shared_bin_index_of_largest_value_past_end(
     x: np.append(random_ints(TPB - 1, below=BINS), BINS).astype(np.int32), out: zero_counts(BINS)
 ):
     """
@@ -110,7 +110,7 @@ def shared_bin_for_the_largest_value(
 
 
 @register_pair("memory", array="partial", grid=1, block=96, expect=lambda x: x.sum())
-def partial_sums_for_too_few_warps(x: random_floats(96), out: zeros_of_shape(1)):
+def shared_array_too_small_for_warp_sums(x: random_floats(96), out: zeros_of_shape(1)):
     """
     __shared__ float partial[2];                      //-
     __shared__ float partial[3];                      //+
@@ -142,7 +142,7 @@ def rows_and_columns_of_a_tile_swapped(x: random_floats(4, 16), out: zeros_of_sh
 
 
 @register_pair("memory", array="first", grid=1, block=TPB, expect=lambda x: {"out": x[::-1]})
-def index_that_lands_in_the_next_variable(
+def index_into_next_shared_variable(
     x: random_floats(TPB), out: zeros_of_shape(TPB), sums: zeros_of_shape(TPB)
 ):
     """
@@ -171,7 +171,9 @@ def index_that_lands_in_the_next_variable(
     right={"shared": 4 * TPB},
     expect=lambda x: x[::-1],
 )
-def dynamic_memory_counted_in_elements(x: random_floats(TPB), out: zeros_of_shape(TPB)):
+def dynamic_memory_size_in_elements_instead_of_bytes(
+    x: random_floats(TPB), out: zeros_of_shape(TPB)
+):
     """
     extern __shared__ float s[];
     int t = threadIdx.x;
@@ -184,7 +186,7 @@ def dynamic_memory_counted_in_elements(x: random_floats(TPB), out: zeros_of_shap
 @register_pair(
     "memory", array="s", grid=1, block=TPB, right={"shared": 4 * TPB}, expect=lambda x: x[::-1]
 )
-def dynamic_memory_not_asked_for(x: random_floats(TPB), out: zeros_of_shape(TPB)):
+def dynamic_memory_size_not_passed(x: random_floats(TPB), out: zeros_of_shape(TPB)):
     """
     extern __shared__ float s[];
     int t = threadIdx.x;
@@ -202,7 +204,7 @@ def dynamic_memory_not_asked_for(x: random_floats(TPB), out: zeros_of_shape(TPB)
     shared=8 * TPB,
     expect=lambda x, k: {"out": x[::-1], "keys": k[::-1]},
 )
-def carved_up_beyond_the_end(
+def second_array_past_end_of_dynamic_memory(
     x: random_floats(TPB),
     k: random_ints(TPB, below=99),
     out: zeros_of_shape(TPB),
@@ -231,7 +233,9 @@ def carved_up_beyond_the_end(
     right={"shared": 4 * TILE * (TILE + 1)},
     expect=lambda x: x.T,
 )
-def padding_that_the_size_leaves_out(x: random_floats(TILE, TILE), out: zeros_of_shape(TILE, TILE)):
+def dynamic_memory_size_without_padding(
+    x: random_floats(TILE, TILE), out: zeros_of_shape(TILE, TILE)
+):
     """
     extern __shared__ float tile[];
     int i = threadIdx.y, j = threadIdx.x;
@@ -244,7 +248,7 @@ def padding_that_the_size_leaves_out(x: random_floats(TILE, TILE), out: zeros_of
 @register_pair(
     "memory", grid=1, block=TPB, shared=12 * TPB, expect=lambda x: x[::-1].astype(np.float64)
 )
-def double_at_the_place_of_a_float(
+def misaligned_double_in_dynamic_memory(
     x: random_floats(TPB), out: zeros_of_shape(TPB, dtype=np.float64)
 ):
     """

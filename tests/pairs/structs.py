@@ -23,7 +23,7 @@ GREYS = (PIXELS.astype(np.int32) @ [77, 151, 28] >> 8).astype(np.uint8)
 @register_pair(
     "race", array="temp", grid=2, block=N, expect=lambda x: x.reshape(2, N)[:, ::-1].ravel()
 )
-def union_of_two_phases_without_a_barrier(x: random_ints(2 * N, below=99), out: zero_counts(2 * N)):
+def union_reused_without_barrier(x: random_ints(2 * N, below=99), out: zero_counts(2 * N)):
     """
     __shared__ union { int numbers[N]; float halves[N]; } temp;
     int t = threadIdx.x, i = grid<1>();
@@ -40,7 +40,7 @@ def union_of_two_phases_without_a_barrier(x: random_ints(2 * N, below=99), out: 
 @register_pair(
     "unwritten", array="state", grid=2, block=N, expect=lambda x: [x[:N].sum(), x[N:].sum()]
 )
-def struct_whose_total_has_no_first_value(x: random_ints(2 * N, below=9), out: zero_counts(2)):
+def struct_total_without_initial_value(x: random_ints(2 * N, below=9), out: zero_counts(2)):
     """
     __shared__ struct State { int total; int numbers[N]; } state;
     int t = threadIdx.x;
@@ -54,7 +54,7 @@ def struct_whose_total_has_no_first_value(x: random_ints(2 * N, below=9), out: z
 
 
 @register_pair("memory", grid=1, block=N, expect=lambda x: np.roll(x, -1))
-def array_in_an_unnamed_struct_one_too_far(x: random_ints(N, below=99), out: zero_counts(N)):
+def index_past_array_of_unnamed_struct(x: random_ints(N, below=99), out: zero_counts(N)):
     """
     __shared__ struct { int flag; int numbers[N]; } parts[1];
     int t = threadIdx.x;
@@ -69,7 +69,7 @@ def array_in_an_unnamed_struct_one_too_far(x: random_ints(N, below=99), out: zer
 
 
 @register_pair("memory", array="rgb", grid=2, block=40, expect=lambda: GREYS)
-def grey_of_pixels_beyond_the_last(rgb: PIXELS, grey: zeros_of_shape(N, dtype=np.uint8)):
+def pixel_conversion_without_bounds_check(rgb: PIXELS, grey: zeros_of_shape(N, dtype=np.uint8)):
     """
     __global__ void to_grey(const unsigned char* rgb, unsigned char* grey) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -83,7 +83,7 @@ def grey_of_pixels_beyond_the_last(rgb: PIXELS, grey: zeros_of_shape(N, dtype=np
 @register_pair(
     "unwritten", array="rgb", grid=1, block=N, expect=lambda: np.repeat(GREYS, 3).reshape(N, 3)
 )
-def pixels_of_which_half_are_stored(
+def half_of_pixels_uninitialized(
     grey: GREYS,
     rgb: uninitialized_array(N, 3, dtype=np.uint8),
     out: zeros_of_shape(N, 3, dtype=np.uint8),
@@ -101,7 +101,7 @@ def pixels_of_which_half_are_stored(
 
 
 @register_pair("race", array="rgb", grid=1, block=N, expect=lambda: {"rgb": np.roll(PIXELS, -1, 0)})
-def pixels_shifted_in_place(rgb: PIXELS):
+def in_place_pixel_shift_without_barrier(rgb: PIXELS):
     """
     __global__ void shift(unsigned char* rgb) {
         int i = threadIdx.x;
@@ -114,7 +114,7 @@ def pixels_shifted_in_place(rgb: PIXELS):
 
 
 @register_pair("memory", array="to", grid=1, block=N, expect=lambda v: {"to": v})
-def displacements_stored_one_too_far(
+def short3_store_past_end(
     v: random_ints(N, 3, below=9, dtype=np.int16), to: uninitialized_array(N, 3, dtype=np.int16)
 ):
     """
@@ -131,7 +131,7 @@ def displacements_stored_one_too_far(
 
 
 @register_pair("unwritten", array="force", grid=1, block=N, expect=lambda at: at)
-def forces_of_which_half_are_cleared(
+def half_of_forces_uninitialized(
     at: random_floats(N, 4), force: uninitialized_array(N, 4), out: zeros_of_shape(N, 4)
 ):
     """
@@ -154,7 +154,7 @@ def forces_of_which_half_are_cleared(
 
 
 @register_pair("unwritten", array="m", grid=1, block=BINS, expect=lambda x: np.stack([x, 0 * x], 1))
-def moments_of_which_one_is_set(
+def three_of_four_moments_uninitialized(
     x: random_floats(BINS), m: uninitialized_array(4 * BINS), out: zeros_of_shape(BINS, 2)
 ):
     """
@@ -173,7 +173,7 @@ def moments_of_which_one_is_set(
 
 
 @register_pair("unwritten", grid=1, block=N, expect=lambda x: [x.sum(), x.max()])
-def summary_of_which_one_field_is_set(x: random_ints(N, below=99), out: zero_counts(2)):
+def struct_field_uninitialized(x: random_ints(N, below=99), out: zero_counts(2)):
     """
     struct Summary { int sum, largest; float unused[10]; };
     __global__ void summarise(const int* x, int* out) {
@@ -193,7 +193,7 @@ def summary_of_which_one_field_is_set(x: random_ints(N, below=99), out: zero_cou
 
 
 @register_pair("unwritten", array="cells", grid=1, block=N, expect=lambda x: x % 8 + 1)
-def flags_of_which_some_are_set(
+def some_flags_uninitialized(
     x: random_ints(N, below=99), cells: uninitialized_array(N, dtype=np.int32), out: zero_counts(N)
 ):
     """
@@ -216,7 +216,7 @@ def flags_of_which_some_are_set(
 @register_pair(
     "unwritten", array="bins", grid=1, block=N, expect=lambda x: np.bincount(x, minlength=BINS)
 )
-def memset_of_as_many_bytes_as_elements(x: random_ints(N, below=BINS), out: zero_counts(BINS)):
+def memset_size_in_elements_instead_of_bytes(x: random_ints(N, below=BINS), out: zero_counts(BINS)):
     """
     __shared__ int bins[BINS];
     int t = threadIdx.x;
@@ -230,7 +230,7 @@ def memset_of_as_many_bytes_as_elements(x: random_ints(N, below=BINS), out: zero
 
 
 @register_pair("memory", array="tile", grid=1, block=N, expect=lambda x: x)
-def memset_of_another_type_s_size(x: random_floats(N), out: zeros_of_shape(N)):
+def memset_size_of_larger_type(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __shared__ float tile[N];
     int t = threadIdx.x;
@@ -263,7 +263,7 @@ def memset_by_one_thread_without_barrier(x: random_ints(N, below=BINS), out: zer
 @register_pair(
     "unwritten", array="whole", grid=1, block=N, expect=lambda x: np.modf(x)[0] + np.modf(x)[1]
 )
-def whole_parts_of_positive_numbers_alone(
+def integer_parts_of_negative_numbers_uninitialized(
     x: random_floats(N, low=-9, high=9), whole: uninitialized_array(N), out: zeros_of_shape(N)
 ):
     """
@@ -283,7 +283,7 @@ def whole_parts_of_positive_numbers_alone(
     right={"e": zero_counts(N)},
     expect=lambda x: np.ldexp(*np.frexp(x)),
 )
-def exponents_for_half_of_the_numbers(
+def half_of_exponents_uninitialized(
     x: random_floats(N), e: zero_counts(N // 2), out: zeros_of_shape(N)
 ):
     """
@@ -296,7 +296,7 @@ def exponents_for_half_of_the_numbers(
 
 
 @register_pair("unwritten", array="head", grid=1, block=N, expect=lambda: {"head": np.arange(N)})
-def heads_of_lists_of_which_half_are_set(head: uninitialized_array(N, dtype=np.int32)):
+def half_of_list_heads_uninitialized(head: uninitialized_array(N, dtype=np.int32)):
     """
     int i = threadIdx.x;
     if (i % 2)                                        //-

@@ -18,7 +18,7 @@ LIMIT = 5.0  # seconds for a launch
 HANGS = 0.2  # for one that never ends
 # Pairs of other kinds whose mistake makes a thread wait forever.
 WAITS = 0.5
-ENDLESS = {"wait_for_the_phase_before", "lists_whose_heads_are_not_set"}
+ENDLESS = {"wait_for_previous_phase", "list_ends_uninitialized"}
 SEEDS = (None, *draw_one_case([1, 2, 3]))
 EVERY = pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 
@@ -55,7 +55,7 @@ def test_corrected_kernel_matches_numpy(pair):
 @pytest.mark.sim
 def test_a_whole_source_has_its_constants():
     """A corrected twin that is a complete source compiles alone, with its Python constants."""
-    pair = PAIRS["blur_without_its_edges"]
+    pair = PAIRS["blur_reads_past_edges"]
     assert pair.is_source and set(pair.constants) == {"TILE"}
     pair.check(pair.run(True))
 
@@ -70,12 +70,12 @@ def checks_for(pair, seed=None, limit=LIMIT):
 
 # Parts that a report may lack.
 INCOMPLETE = {
-    "dynamic_memory_not_asked_for": "the name: an array without a size is nowhere",
+    "dynamic_memory_size_not_passed": "the name: an array without a size is nowhere",
 }
 # Another check finds this mistake: the granularity of shadow memory is 8 bytes, and the text has 6 bytes.
-ANOTHER_KIND = {"text_without_its_final_zero": "unwritten"}
+ANOTHER_KIND = {"text_without_terminating_zero": "unwritten"}
 if not IS_X86:
-    ANOTHER_KIND["recursion_that_runs_past_its_end"] = "memory"  # docs/install.md, "64-bit Arm"
+    ANOTHER_KIND["recursion_without_end"] = "memory"  # docs/install.md, "64-bit Arm"
 
 
 @pytest.mark.sim

@@ -74,7 +74,7 @@ def event_recorded_before_the_kernel(right):
 
 
 @register_pair
-def event_that_the_wrong_stream_waits_for(right):
+def event_awaited_by_wrong_stream(right):
     a, b, c = make_streams(3)
     x, done = device_array_of(), cuda.event()
     FILL[2, N // 2, a](x, 3)
@@ -85,7 +85,7 @@ def event_that_the_wrong_stream_waits_for(right):
 
 
 @register_pair
-def chain_of_events_with_a_gap(right):
+def chain_of_events_without_first_wait(right):
     a, b, c = make_streams(3)
     x, first, second = device_array_of(), cuda.event(), cuda.event()
     FILL[2, N // 2, a](x, 3)
@@ -132,7 +132,7 @@ def input_overwritten_while_it_is_read(right):
 
 
 @register_pair
-def non_blocking_stream_and_the_default_one(right):
+def non_blocking_stream_not_ordered_with_default_stream(right):
     """The default stream is ordered after and before ordinary streams, but not with non-blocking streams."""
     (a,) = make_streams(1, non_blocking=not right)
     x = device_array_of()
@@ -142,7 +142,7 @@ def non_blocking_stream_and_the_default_one(right):
 
 
 @register_pair
-def parts_that_overlap(right):
+def overlapping_slices_in_two_streams(right):
     a, b = make_streams()
     x = device_array_of()
     FILL[1, N // 2, a](x[: N // 2], 3)
@@ -152,7 +152,7 @@ def parts_that_overlap(right):
 
 
 @register_pair
-def bytes_side_by_side(right):
+def adjacent_bytes_do_not_conflict(right):
     """Accesses to neighbouring bytes of a word do not conflict."""
     a, b = make_streams()
     x = cuda.to_device(np.zeros(N, "u1"))
@@ -162,7 +162,7 @@ def bytes_side_by_side(right):
 
 
 @register_pair
-def atomics_and_a_copy(right):
+def atomics_and_copy_conflict(right):
     """Atomics of two streams are not a race, but an atomic and a copy are."""
     a, b = make_streams()
     n = cuda.to_device(np.zeros(1, "i4"))
@@ -176,7 +176,7 @@ def atomics_and_a_copy(right):
 
 
 @register_pair
-def replay_of_a_graph_beside_another_stream(right):
+def graph_launch_without_order_to_other_stream(right):
     a, b = make_streams()
     x = device_array_of()
     with a.capture() as graph:
@@ -222,7 +222,7 @@ def test_streams_have_numbers_and_operations_have_lines():
         (kernel_reads_what_another_stream_writes, ("FILL[", "TWICE[")),
         (result_copied_on_another_stream, ("FILL[", "x.copy_to_host(")),
         (input_copied_on_another_stream, ("x.copy_to_device(", "TWICE[")),
-        (atomics_and_a_copy, ("COUNT[", "copy_to_host(")),
+        (atomics_and_copy_conflict, ("COUNT[", "copy_to_host(")),
     ):
         with pytest.raises(errors.KernelError) as caught, cuda.checks("stream"):
             pair_(False)

@@ -18,7 +18,7 @@ TILE = 8
 
 
 @register_pair("unwritten", array="sum", grid=2, block=N, expect=lambda x: x.sum())
-def shared_sum_without_a_beginning(x: random_ints(2 * N, below=9), out: zero_counts(1)):
+def shared_sum_without_initial_value(x: random_ints(2 * N, below=9), out: zero_counts(1)):
     """
     __shared__ int sum;
     if (threadIdx.x == 0) sum = 0;                    //+
@@ -32,9 +32,7 @@ def shared_sum_without_a_beginning(x: random_ints(2 * N, below=9), out: zero_cou
 @register_pair(
     "unwritten", array="bins", grid=1, block=N, expect=lambda x: np.bincount(x, minlength=BINS)
 )
-def shared_histogram_half_of_which_is_cleared(
-    x: random_ints(N, below=BINS), out: zero_counts(BINS)
-):
+def half_of_shared_histogram_uninitialized(x: random_ints(N, below=BINS), out: zero_counts(BINS)):
     """
     __shared__ int bins[BINS];
     int t = threadIdx.x;
@@ -48,7 +46,9 @@ def shared_histogram_half_of_which_is_cleared(
 
 
 @register_pair("unwritten", array="s", grid=2, block=N, expect=lambda x: [x[:N].sum(), x[N:].sum()])
-def reduction_of_a_block_that_is_not_full(x: random_floats(2 * N - 20), out: zeros_of_shape(2)):
+def reduction_of_partial_block_reads_unwritten(
+    x: random_floats(2 * N - 20), out: zeros_of_shape(2)
+):
     """
     __shared__ float s[N];
     int i = grid<1>(), t = threadIdx.x;
@@ -65,7 +65,7 @@ def reduction_of_a_block_that_is_not_full(x: random_floats(2 * N - 20), out: zer
 @register_pair(
     "unwritten", array="b_tile", grid=(2, 2), block=(TILE, TILE), expect=lambda a, b: a @ b
 )
-def matmul_tile_at_the_edge_not_filled_up(
+def matmul_edge_tile_partly_unwritten(
     a: random_floats(12, 12), b: random_floats(12, 12, seed=2), c: zeros_of_shape(12, 12)
 ):
     """
@@ -93,7 +93,7 @@ def matmul_tile_at_the_edge_not_filled_up(
     block=N,
     expect=lambda x: np.convolve(np.pad(x, 1), [1, 1, 1], "valid"),
 )
-def halo_that_nobody_loads(x: random_floats(N), out: zeros_of_shape(N)):
+def halo_element_never_loaded(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __shared__ float s[N + 2];
     int t = threadIdx.x;
@@ -106,7 +106,7 @@ def halo_that_nobody_loads(x: random_floats(N), out: zeros_of_shape(N)):
 
 
 @register_pair("unwritten", array="partial", grid=1, block=N, expect=lambda x: x.sum())
-def partial_sums_of_warps_that_do_not_exist(x: random_floats(N), out: zeros_of_shape(1)):
+def unwritten_sums_of_nonexistent_warps(x: random_floats(N), out: zeros_of_shape(1)):
     """
     __shared__ float partial[32];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -126,7 +126,7 @@ def partial_sums_of_warps_that_do_not_exist(x: random_floats(N), out: zeros_of_s
 @register_pair(
     "unwritten", array="s", grid=1, block=N, shared=8 * N, expect=lambda x: expected_diffusion(x)
 )
-def second_buffer_read_first(x: random_floats(N), out: zeros_of_shape(N)):
+def unwritten_buffer_read_first(x: random_floats(N), out: zeros_of_shape(N)):
     """
     extern __shared__ float s[];
     float* from = s + N;                              //-
@@ -149,7 +149,7 @@ def expected_diffusion(x):
 
 
 @register_pair("unwritten", array="s", grid=2, block=N, expect=lambda x: np.repeat(x[:4], N // 2))
-def table_filled_by_the_first_block_alone(x: random_floats(4), out: zeros_of_shape(2 * N)):
+def shared_table_written_in_first_block_only(x: random_floats(4), out: zeros_of_shape(2 * N)):
     """
     __shared__ float s[4];
     int i = grid<1>();
@@ -166,7 +166,7 @@ def table_filled_by_the_first_block_alone(x: random_floats(4), out: zeros_of_sha
 @register_pair(
     "unwritten", array="out", grid=1, block=N, expect=lambda x: x, right={"out": zeros_of_shape(N)}
 )
-def addition_to_an_array_that_is_not_zero(x: random_floats(N), out: uninitialized_array(N)):
+def addition_to_uninitialized_array(x: random_floats(N), out: uninitialized_array(N)):
     """
     int i = grid<1>();
     out[i] += x[i];                                   //!
@@ -181,7 +181,7 @@ def addition_to_an_array_that_is_not_zero(x: random_floats(N), out: uninitialize
     right={"bins": zero_counts(BINS)},
     expect=lambda x: np.bincount(x, minlength=BINS),
 )
-def histogram_in_a_new_array(
+def histogram_in_uninitialized_array(
     x: random_ints(N, below=BINS), bins: uninitialized_array(BINS, dtype=np.int32)
 ):
     """
@@ -192,7 +192,7 @@ def histogram_in_a_new_array(
 
 
 @register_pair("unwritten", array="y", grid=1, block=N, expect=lambda x: x[::-1])
-def half_of_an_array_filled(x: random_floats(N), y: uninitialized_array(N), out: zeros_of_shape(N)):
+def half_of_array_unwritten(x: random_floats(N), y: uninitialized_array(N), out: zeros_of_shape(N)):
     """
     int i = grid<1>();
     if (i < N / 2)                                    //-
@@ -203,7 +203,7 @@ def half_of_an_array_filled(x: random_floats(N), y: uninitialized_array(N), out:
 
 
 @register_pair("unwritten", array="first", grid=1, block=8, expect=lambda n: n.cumsum() - n)
-def offsets_whose_first_is_never_set(
+def first_offset_unwritten(
     n: random_ints(8, below=9), first: uninitialized_array(8, dtype=np.int32), out: zero_counts(8)
 ):
     """
@@ -218,9 +218,7 @@ def offsets_whose_first_is_never_set(
 
 
 @register_pair("unwritten", array="a", grid=(2, 2), block=(8, 8), expect=lambda: np.tri(16))
-def triangle_of_which_the_other_half_is_read(
-    a: uninitialized_array(16, 16), out: zeros_of_shape(16, 16)
-):
+def unwritten_triangle_of_matrix_read(a: uninitialized_array(16, 16), out: zeros_of_shape(16, 16)):
     """
     #include "numbalite.cuh"
     __global__ void unit(float* a, float* out) {

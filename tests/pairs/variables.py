@@ -7,7 +7,7 @@ N = 64
 
 
 @register_pair("unwritten", array="sum", grid=1, block=8, expect=lambda a: a.sum(1))
-def sum_that_begins_with_anything_in_it(a: random_floats(8, 16), out: zeros_of_shape(8)):
+def local_sum_uninitialized(a: random_floats(8, 16), out: zeros_of_shape(8)):
     """
     int i = threadIdx.x;
     float sum;                                        //-
@@ -18,7 +18,7 @@ def sum_that_begins_with_anything_in_it(a: random_floats(8, 16), out: zeros_of_s
 
 
 @register_pair("unwritten", array="most", grid=1, block=8, expect=lambda a: a.max(1))
-def maximum_without_a_first_value(a: random_floats(8, 16), out: zeros_of_shape(8)):
+def local_maximum_uninitialized(a: random_floats(8, 16), out: zeros_of_shape(8)):
     """
     int i = threadIdx.x;
     float most;                                       //-
@@ -29,7 +29,7 @@ def maximum_without_a_first_value(a: random_floats(8, 16), out: zeros_of_shape(8
 
 
 @register_pair("unwritten", array="y", grid=1, block=N, expect=lambda x: np.maximum(x - 0.5, 0))
-def value_that_one_branch_sets(x: random_floats(N), out: zeros_of_shape(N)):
+def variable_set_in_one_branch_only(x: random_floats(N), out: zeros_of_shape(N)):
     """
     int i = threadIdx.x;
     float y;
@@ -42,7 +42,7 @@ def value_that_one_branch_sets(x: random_floats(N), out: zeros_of_shape(N)):
 @register_pair(
     "unwritten", array="weight", grid=1, block=N, expect=lambda k: np.array([1, 2, 4, 0])[k]
 )
-def switch_without_a_default(k: random_ints(N, below=4), out: zeros_of_shape(N)):
+def variable_unset_by_switch_without_default(k: random_ints(N, below=4), out: zeros_of_shape(N)):
     """
     int i = threadIdx.x;
     float weight;
@@ -57,7 +57,7 @@ def switch_without_a_default(k: random_ints(N, below=4), out: zeros_of_shape(N))
 
 
 @register_pair("unwritten", array="found", grid=1, block=N, expect=lambda x: (x > 0.9).any(1))
-def flag_that_begins_with_anything(x: random_floats(N, 4), out: zero_counts(N)):
+def local_flag_uninitialized(x: random_floats(N, 4), out: zero_counts(N)):
     """
     int i = threadIdx.x;
     bool found;                                       //-
@@ -68,7 +68,7 @@ def flag_that_begins_with_anything(x: random_floats(N, 4), out: zero_counts(N)):
 
 
 @register_pair("unwritten", array="at", grid=1, block=N, expect=lambda x: x.argmin(1))
-def place_of_the_least_if_it_is_not_the_first(x: random_floats(N, 4), out: zero_counts(N)):
+def index_of_minimum_uninitialized(x: random_floats(N, 4), out: zero_counts(N)):
     """
     int i = threadIdx.x;
     int at;                                           //-
@@ -86,7 +86,7 @@ def place_of_the_least_if_it_is_not_the_first(x: random_floats(N, 4), out: zero_
     block=8,
     expect=lambda x: np.apply_along_axis(np.bincount, 1, x, minlength=4),
 )
-def histogram_of_a_thread(x: random_ints(8, 16, below=4), out: zero_counts(8, 4)):
+def local_histogram_uninitialized(x: random_ints(8, 16, below=4), out: zero_counts(8, 4)):
     """
     int i = threadIdx.x;
     int bins[4];                                      //-
@@ -99,7 +99,7 @@ def histogram_of_a_thread(x: random_ints(8, 16, below=4), out: zero_counts(8, 4)
 @register_pair(
     "unwritten", array="w", grid=1, block=N, expect=lambda x: np.convolve(x, np.ones(5), "same")
 )
-def window_filled_but_for_its_last(x: random_floats(N), out: zeros_of_shape(N)):
+def last_element_of_local_window_uninitialized(x: random_floats(N), out: zeros_of_shape(N)):
     """
     int i = threadIdx.x, n = x.shape[0];
     float w[5], sum = 0;
@@ -114,7 +114,7 @@ def window_filled_but_for_its_last(x: random_floats(N), out: zeros_of_shape(N)):
 @register_pair(
     "unwritten", array="r", grid=1, block=N, expect=lambda a: np.einsum("ijk,ik->ij", a, a[:, 0])
 )
-def product_with_a_matrix_of_registers(a: random_floats(N, 2, 2), out: zeros_of_shape(N, 2)):
+def local_product_row_uninitialized(a: random_floats(N, 2, 2), out: zeros_of_shape(N, 2)):
     """
     int i = threadIdx.x;
     float m[2][2], r[2];
@@ -128,7 +128,7 @@ def product_with_a_matrix_of_registers(a: random_floats(N, 2, 2), out: zeros_of_
 
 
 @register_pair("unwritten", array="p", grid=1, block=N, expect=lambda x: x)
-def point_without_its_height(x: random_floats(N), out: zeros_of_shape(N)):
+def point_member_uninitialized(x: random_floats(N), out: zeros_of_shape(N)):
     """
     __global__ void lengths(const float* x, float* out) {
         float3 p;
@@ -140,7 +140,7 @@ def point_without_its_height(x: random_floats(N), out: zeros_of_shape(N)):
 
 
 @register_pair("unwritten", array="hits", grid=1, block=N, expect=lambda t: t)
-def field_that_is_copied_but_was_never_set(
+def copied_field_uninitialized(
     t: random_floats(N), hits: zeros_of_shape(2 * N + 1), out: zeros_of_shape(N)
 ):
     """
@@ -160,7 +160,7 @@ def field_that_is_copied_but_was_never_set(
 
 
 @register_pair("unwritten", array="rays", grid=1, block=N, expect=lambda t: 2 * t)
-def field_that_comes_from_memory_and_was_never_set(t: random_floats(N), out: zeros_of_shape(N)):
+def field_read_from_memory_uninitialized(t: random_floats(N), out: zeros_of_shape(N)):
     """
     struct Ray { float at, length; int bounces; };
     __global__ void bounce(const float* t, float* out) {
@@ -184,7 +184,7 @@ def product(a, b):
 
 
 @register_pair("unwritten", array="acc", grid=1, block=32, expect=product)
-def accumulator_that_is_not_filled(a: A, b: B, out: zeros_of_shape(16, 16)):
+def wmma_accumulator_uninitialized(a: A, b: B, out: zeros_of_shape(16, 16)):
     """
     #include <mma.h>
     __global__ void multiply(const half *a, const half *b, float *out) {
@@ -202,7 +202,7 @@ def accumulator_that_is_not_filled(a: A, b: B, out: zeros_of_shape(16, 16)):
 
 
 @register_pair("unwritten", array="of_b", grid=1, block=32, expect=product)
-def fragment_that_is_not_loaded(a: A, b: B, out: zeros_of_shape(16, 16)):
+def wmma_fragment_uninitialized(a: A, b: B, out: zeros_of_shape(16, 16)):
     """
     #include <mma.h>
     __global__ void multiply(const half *a, const half *b, float *out) {
@@ -222,7 +222,7 @@ def fragment_that_is_not_loaded(a: A, b: B, out: zeros_of_shape(16, 16)):
 @register_pair(
     "unwritten", array="acc", grid=1, block=32, expect=lambda a, b: np.tile(product(a, b), (2, 1))
 )
-def accumulators_stored_but_never_computed(a: A, b: B, out: zeros_of_shape(32, 16)):
+def wmma_accumulators_stored_uninitialized(a: A, b: B, out: zeros_of_shape(32, 16)):
     """
     #include <mma.h>
     __global__ void multiply(const half *a, const half *b, float *out) {
