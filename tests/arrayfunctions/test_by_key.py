@@ -29,7 +29,7 @@ def assert_equal_arrays(got, expected):
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_reduce_by_key_of_random_runs(data):
+def test_reduce_by_key_of_random_runs_matches_numpy(data):
     size = data.draw(st.sampled_from((0, 1, 33, 700, 9000)))
     rng = np.random.default_rng(data.draw(st.integers(0, 9)))
     lengths = rng.integers(1, data.draw(st.sampled_from((2, 5, 600))), size)

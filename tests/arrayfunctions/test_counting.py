@@ -39,7 +39,7 @@ def assert_same_outcome(function, host, device):
         warnings.simplefilter("ignore")
         theirs = result_or_error(function, *host)
         ours = result_or_error(function, *device)
-    drawn.check_alike(ours, theirs, assert_equal_results)
+    drawn.assert_same_value_or_error(ours, theirs, assert_equal_results)
 
 
 # ------------------------------------------------------------------------------------- histograms

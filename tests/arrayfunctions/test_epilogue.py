@@ -36,7 +36,7 @@ def test_matmul_with_epilogue_accepts_any_layout(data):
     c = drawn.PlacedArray(
         random_integers(3, shape, dtype), data.draw(drawn.array_recipes(len(shape)))
     )
-    placed = drawn.place_argument(c, data.draw(st.sampled_from(["device", "foreign", "host"])))
+    placed = drawn.convert_to_argument(c, data.draw(st.sampled_from(["device", "foreign", "host"])))
     x, y = cuda.to_device(a), cuda.to_device(b)
     assert_close(cuda.matmul(x, y, placed, epilogue=np.add), product + c.host, device=True)
     expected = product * product.dtype.type(2) + c.host

@@ -52,7 +52,7 @@ def test_matmul_of_random_operands_matches_numpy(data):
     a, b = data.draw(draw_matmul_operands())
     expected = np.asarray(np.matmul(a.host, b.host))
     place = data.draw(st.sampled_from(["device", "device", "foreign", "host"]))
-    x, y = a.device(), drawn.place_argument(b, place)
+    x, y = a.device(), drawn.convert_to_argument(b, place)
     assert_close(x @ y if place != "foreign" else np.matmul(x, y), expected, device=True)
     out = cuda.device_array(expected.shape, expected.dtype, order=data.draw(st.sampled_from("CF")))
     if data.draw(st.integers(0, 3)) == 0:

@@ -65,7 +65,7 @@ def test_order_argument_gives_numpys_layout(name, step):
         assert_same_result(call_with_order, ARRAY, order)
 
 
-def test_products_in_fortran_order():
+def test_order_argument_of_products_gives_numpys_layout():
     for name in ("einsum", "matmul"):
         for order in "CF":
             assert_same_result(

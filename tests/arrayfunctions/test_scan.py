@@ -153,7 +153,7 @@ def test_pipelined_scan_converts_the_element_size(small_scan_pipelines, stored, 
     assert set(kernel_kinds_of(small_scan_pipelines)) == {"pipelined_scan"}
 
 
-def test_scans_that_do_not_use_the_pipeline(small_scan_pipelines):
+def test_unsupported_scans_do_not_use_the_pipeline(small_scan_pipelines):
     """Tests unaligned addresses, columns, strides, and elements of 16 bytes."""
     x = np.random.default_rng(6).integers(0, 9, (30_001, 9)).astype("i4")
     d = cuda.to_device(x)

@@ -19,7 +19,7 @@ def split_in_halves(found):
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_select_of_random_shapes_and_strides(data):
+def test_select_of_random_shapes_and_strides_matches_numpy(data):
     shape = data.draw(st.lists(st.integers(0, 6), max_size=3)) + [
         data.draw(st.sampled_from((1, 40, 700)))
     ]
@@ -47,7 +47,7 @@ def test_select_over_many_tiles_matches_numpy(reduction_limits):
     np.testing.assert_array_equal(got, x[x > 5])
 
 
-def test_select_of_all_or_no_elements():
+def test_select_returns_all_or_no_elements():
     x = cuda.to_device(np.arange(6, 3000))
     assert large(x).copy_to_host().tolist() == list(range(6, 3000))
     chosen, others = by_size(cuda.to_device(np.zeros(3000)))

@@ -9,7 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
-from kit.frames import ours_in
+from kit.frames import numbalite_functions_in
 from kit.sample import draw_cases
 
 from numbalite import _core, cuda
@@ -96,7 +96,7 @@ def test_replayed_calls_run_no_python(name):
     d, e, j = map(cuda.to_device, (np.ones((3, 5)), np.ones((3, 5)), np.array([1, 0])))
     for _ in range(TIMES):
         CALLS[name](d, e, j)
-    assert ours_in(lambda: CALLS[name](d, e, j)) == []
+    assert numbalite_functions_in(lambda: CALLS[name](d, e, j)) == []
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
@@ -110,7 +110,7 @@ def test_traces_are_replayed_on_the_stream_of_the_arrays(call):
         d, e, j = (cuda.to_device(host, stream).bind(stream) for host in (x, y, i))
         np.testing.assert_allclose(call(d, e, j).copy_to_host(stream=stream), call(x, y, i))
         again = functools.partial(call, d, e, j)
-        assert n < TIMES or call is CALLS["split"] or not ours_in(again)
+        assert n < TIMES or call is CALLS["split"] or not numbalite_functions_in(again)
 
 
 def test_a_bound_array_keeps_no_stream():
@@ -157,7 +157,7 @@ def test_traced_creation_functions_return_new_arrays():
         made.fill(7)
     for call in (lambda: cuda.arange(4.0), lambda: cuda.zeros((2, 3))):
         call(), call(), call()
-        assert ours_in(call) == []
+        assert numbalite_functions_in(call) == []
 
 
 def test_arrays_of_two_streams_are_not_replayed_together():
@@ -332,7 +332,7 @@ def test_repeated_calls_stay_in_the_trace_cache(little_memory):
         diag_traced(d, -1)
         most = max(most, len(diag_traced._traces))
     assert 4 < most < 100 and most // 2 < len(diag_traced._traces)
-    assert ours_in(lambda: diag_traced(d, -1)) == []
+    assert numbalite_functions_in(lambda: diag_traced(d, -1)) == []
 
 
 def test_unrepeated_calls_are_evicted_from_the_trace_cache(little_memory):
@@ -345,7 +345,11 @@ def test_unrepeated_calls_are_evicted_from_the_trace_cache(little_memory):
         for _ in range(TIMES):
             diag_traced(d, n)
     assert 4 < len(diag_traced._traces) < 100
-    assert ours_in(lambda: diag_traced(d, 199)) == [] != ours_in(lambda: diag_traced(d, 0))
+    assert (
+        numbalite_functions_in(lambda: diag_traced(d, 199))
+        == []
+        != numbalite_functions_in(lambda: diag_traced(d, 0))
+    )
     diag_traced._traces.clear()
     for n in range(200):
         assert_equal_arrays(diag_traced(d, n), np.diag(np.ones(3), n))

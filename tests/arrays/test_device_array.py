@@ -391,7 +391,7 @@ def test_arrays_are_copied_between_devices():
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8", "c16", RECORD], ids=str)
-def test_fill_of_views_for_each_dtype(dtype):
+def test_fill_of_views_matches_numpy_for_each_dtype(dtype):
     host = make_host_array((5, 6), dtype)
     device = to_device(host)
     value = make_host_array((2,), dtype)[1]

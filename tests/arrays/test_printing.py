@@ -153,7 +153,7 @@ def test_abbreviated_repr_of_many_axes_matches_numpy():
         assert repr(cuda.to_device(host)).startswith(expected_repr(host))
 
 
-def test_repr_of_common_arrays():
+def test_repr_of_common_arrays_has_the_documented_form():
     def repr_on_device(values, dtype=None):
         return repr(cuda.to_device(np.asarray(values, dtype)))
 

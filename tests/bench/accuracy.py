@@ -422,7 +422,7 @@ def cases_above_limit(name, code, errors):
     return {key: one for key, one in errors.items() if one[0] > case.allowed_error(code, one[1])}
 
 
-def _three_digits(number):
+def _format_three_digits(number):
     if number < 10:
         return f"{number:.1f}"
     return (
@@ -442,7 +442,7 @@ def format_table(results):
                 row.append("–")
                 continue
             ours, theirs = (max(one[i] for one in errors.values()) for i in (0, 1))
-            row.append(f"{_three_digits(ours)}, {_three_digits(theirs)}")
+            row.append(f"{_format_three_digits(ours)}, {_format_three_digits(theirs)}")
         if any(cell != "–" for cell in row):
             lines.append(f"| `{name}` | {' | '.join(row)} |")
     for name in CASES:
@@ -452,7 +452,7 @@ def format_table(results):
                 max(one[i] for errors in found for one in errors.values()) for i in (0, 1)
             )
             lines.append(
-                f"| {name} (float64) | – | – | {_three_digits(ours)}, {_three_digits(theirs)} | – | – |"
+                f"| {name} (float64) | – | – | {_format_three_digits(ours)}, {_format_three_digits(theirs)} | – | – |"
             )
     return "\n".join(lines)
 

@@ -241,7 +241,7 @@ def measure_copies(floor):
         assert (d.copy_to_host()[-99:] == 1).all()
         return transfer_rate(n, d.copy_to_host)
 
-    def to_given(n):
+    def to_given_host_array(n):
         d, x = cuda.device_array(n, np.uint8), np.zeros(n, np.uint8)
         d.fill(1)
         d.copy_to_host(x)
@@ -258,7 +258,7 @@ def measure_copies(floor):
     bytes_ = [1 << k for k in range(2, LARGEST + 1, 2)]
     yield measure_curve("to_device", bytes_, to_device)
     yield measure_curve("copy_to_host, new array", bytes_, to_host)
-    yield measure_curve("copy_to_host, into an array", bytes_, to_given)
+    yield measure_curve("copy_to_host, into an array", bytes_, to_given_host_array)
     yield measure_curve("ufunc of two host arrays, all three counted", bytes_, host_ufunc_rate)
 
 

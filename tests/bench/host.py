@@ -135,7 +135,7 @@ def host_calls():
 
 def print_rows(only):
     """Prints a line for each row."""
-    from kit.frames import ours_in
+    from kit.frames import numbalite_functions_in
 
     for name, call in host_calls().items():
         if only and not any(word in name for word in only):
@@ -143,7 +143,9 @@ def print_rows(only):
         for _ in range(WARM):
             call()
         seconds = min(timeit.repeat(call, number=CALLS, repeat=ROUNDS)) / CALLS
-        print(f"{name:26} {seconds * 1e6:7.2f} us {len(ours_in(call)):4}", flush=True)
+        print(
+            f"{name:26} {seconds * 1e6:7.2f} us {len(numbalite_functions_in(call)):4}", flush=True
+        )
 
 
 def main(library, mode, only=""):
@@ -155,7 +157,7 @@ def main(library, mode, only=""):
     if mode == "shapes":
         import shapes
 
-        shapes.run_host(words)
+        shapes.measure_host_time(words)
     else:
         print_rows(words)
 

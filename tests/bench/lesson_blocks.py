@@ -36,29 +36,29 @@ class Lesson(NamedTuple):
     helpers: tuple = ()
 
 
-def blocks(count, threads):
+def block_count(count, threads):
     return -(-count // threads)
 
 
-def random(*shape):
+def random_device_array(*shape):
     return cuda.to_device(np.random.default_rng(1).random(shape, np.float32))
 
 
-def arrays(count, side):
+def square_array_maker(count, side):
     """Returns a function that creates `count` square arrays."""
-    return lambda: [random(side, side) for _ in range(count)]
+    return lambda: [random_device_array(side, side) for _ in range(count)]
 
 
-def vectors(*sizes):
-    return lambda: [random(size) for size in sizes]
+def vector_maker(*sizes):
+    return lambda: [random_device_array(size) for size in sizes]
 
 
-def of_squares(side, name):
+def square_block_launch(side, name):
     """Returns a launch of square blocks, whose side is the constant `name`."""
 
     def launch(**constants):
         block = constants[name]
-        return (blocks(side, block), blocks(side, block)), (block, block)
+        return (block_count(side, block), block_count(side, block)), (block, block)
 
     return launch
 
@@ -72,47 +72,47 @@ LESSONS = [
     Lesson(
         "2_kernels/01_grid_blocks_threads", "vadd",
         {"BLOCK": THREADS}, {"BLOCK": 32},
-        lambda BLOCK, **_: (blocks(COUNT, BLOCK), BLOCK), vectors(COUNT, COUNT, COUNT),
+        lambda BLOCK, **_: (block_count(COUNT, BLOCK), BLOCK), vector_maker(COUNT, COUNT, COUNT),
     ),
     Lesson(
         f"{SHARED}/01_grids_and_coalescing", "copy_along_rows",
         {"X": [8, 16, 32, 64, 128], "Y": [1, 2, 4, 8]}, {"X": 32, "Y": 8},
-        lambda X, Y, **_: ((blocks(8192, X), blocks(8192, Y)), (X, Y)), arrays(2, 8192),
+        lambda X, Y, **_: ((block_count(8192, X), block_count(8192, Y)), (X, Y)), square_array_maker(2, 8192),
     ),
     Lesson(
         f"{SHARED}/02_tiling", "matmul_tiled",
-        {"TILE": SIDES}, {"TILE": 32}, of_squares(4800, "TILE"), arrays(3, 4800),
+        {"TILE": SIDES}, {"TILE": 32}, square_block_launch(4800, "TILE"), square_array_maker(3, 4800),
     ),
     Lesson(
         f"{SHARED}/03_transposition_and_banks", "transpose_tile",
         {"ROWS": [1, 2, 4, 8, 16, 32]}, {"ROWS": 8},
-        lambda ROWS, **_: ((256, 256), (32, ROWS)), arrays(2, 8192),
+        lambda ROWS, **_: ((256, 256), (32, ROWS)), square_array_maker(2, 8192),
         {"TILE": 32, "WIDTH": 33},
     ),
     Lesson(
         f"{SHARED}/04_stencils", "diffuse",
-        {"TPB": SIDES}, {"TPB": 8}, of_squares(2000, "TPB"), arrays(3, 2000),
+        {"TPB": SIDES}, {"TPB": 8}, square_block_launch(2000, "TPB"), square_array_maker(3, 2000),
         {"COEFFICIENT": 0.25}, ("at",),
     ),
     Lesson(
         f"{SHARED}/05_reductions", "sum_tree",
         {"THREADS": THREADS}, {"THREADS": 256},
-        lambda THREADS, **_: (blocks(COUNT, THREADS), THREADS), vectors(COUNT, 1),
+        lambda THREADS, **_: (block_count(COUNT, THREADS), THREADS), vector_maker(COUNT, 1),
     ),
     Lesson(
         f"{SHARED}/05_reductions", "sum_shuffle",
         {"THREADS": THREADS}, {"THREADS": 256},
-        lambda THREADS, **_: (8 * 132, THREADS), vectors(COUNT, 1), None, ("warp_sum",),
+        lambda THREADS, **_: (8 * 132, THREADS), vector_maker(COUNT, 1), None, ("warp_sum",),
     ),
     Lesson(
         f"{SHARED}/05_reductions", "matmul_reduce",
         {"SIDE": SIDES}, {"SIDE": 16},
-        of_squares(2048, "SIDE"), lambda: [random(2048, 2048), random(2048, 2048), random(2048)],
+        square_block_launch(2048, "SIDE"), lambda: [random_device_array(2048, 2048), random_device_array(2048, 2048), random_device_array(2048)],
     ),
 ]  # fmt: skip
 
 
-def functions(notebook):
+def notebook_functions(notebook):
     """Returns {name: source} of all functions in the code cells of a notebook, without indentation."""
     found = {}
     for cell in json.loads((NOTEBOOKS / f"{notebook}.ipynb").read_text())["cells"]:
@@ -129,14 +129,14 @@ def functions(notebook):
 
 def tuned_kernel(lesson):
     """Returns the lesson's kernel, tuned over its block sizes."""
-    sources = functions(lesson.notebook)
+    sources = notebook_functions(lesson.notebook)
     names = {"cuda": cuda, "np": np, **(lesson.constants or {}), **lesson.choice}
     for name in (*lesson.helpers, lesson.kernel):
         exec(sources[name], names)
     return cuda.autotune(over=lesson.over, prune=False)(names[lesson.kernel])
 
 
-def compare(lesson):
+def compare_block_sizes(lesson):
     """Returns (the fastest block size, the time of the lesson's divided by its time)."""
     kernel = tuned_kernel(lesson)
     kernel[lesson.launch](*lesson.arguments())
@@ -146,7 +146,7 @@ def compare(lesson):
     return best.constants, chosen.time / best.time
 
 
-def words(constants):
+def constants_text(constants):
     return ", ".join(f"{name} = {value}" for name, value in constants.items())
 
 
@@ -162,9 +162,9 @@ def main():
     for lesson in LESSONS:
         if only and lesson.kernel not in only.split(","):
             continue
-        best, ratio = compare(lesson)
+        best, ratio = compare_block_sizes(lesson)
         print(
-            f"| `{lesson.kernel}` | {words(lesson.choice)} | {words(best)} | {ratio:.2f} |",
+            f"| `{lesson.kernel}` | {constants_text(lesson.choice)} | {constants_text(best)} | {ratio:.2f} |",
             flush=True,
         )
 

@@ -39,20 +39,20 @@ def library_rows(to_device, get, sync, fft, matmul, from_rows, random):
     line, square = to_device(z[:1024]), to_device(z.reshape(512, 512))
     waiting = lambda call, n: lambda: ([call() for _ in range(n)], sync())[0][-1]
 
-    def timed_with_wait(name, call, want, n):
+    def time_with_wait(name, call, want, n):
         @run_row(name)
         def time_library_call():
             got = get(call())
             np.testing.assert_allclose(got, want, atol=1e-3 * abs(want).max())
             return median(waiting(call, n)) / n
 
-    timed_with_wait("F1", lambda: fft.fft(line), np.fft.fft(z[:1024]), 1000)
-    timed_with_wait("F2", lambda: fft.fft2(square), np.fft.fft2(z.reshape(512, 512)), 300)
+    time_with_wait("F1", lambda: fft.fft(line), np.fft.fft(z[:1024]), 1000)
+    time_with_wait("F2", lambda: fft.fft2(square), np.fft.fft2(z.reshape(512, 512)), 300)
     for name, n in (("G3", 64), ("G4", 512)):
         host = np.random.default_rng(2).random((n, n), np.float32)
         a, out = to_device(host), to_device(np.zeros_like(host))
         call = lambda a=a, out=out: matmul(a, a, out=out)
-        timed_with_wait(name, call, host @ host, 1000 if n < 100 else 300)
+        time_with_wait(name, call, host @ host, 1000 if n < 100 else 300)
 
     generator = np.random.default_rng(3)
     indices = generator.integers(0, SPARSE // 10, (SPARSE, 10)) + np.arange(10) * SPARSE // 10

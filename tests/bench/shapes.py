@@ -26,7 +26,7 @@ PLANNED_BY_CUFFT = {"rfft"}  # a new length needs a plan of cuFFT, also in the p
 REPEATS = 3
 
 
-def call_with(name, *given):
+def function_caller(name, *given):
     return lambda xp, x: getattr(xp, name)(x, *given)
 
 
@@ -56,39 +56,39 @@ def take_indices(xp, x):
 # name -> (dimensions, the call, torch's call if it differs, None if torch has no such function)
 ROWS = {
     "a + a": (1, lambda xp, x: x + x),
-    "exp": (1, call_with("exp")),
-    "sum": (1, call_with("sum")),
-    "max": (1, call_with("max")),
-    "sum, axis 0": (2, call_with("sum", 0)),
-    "sum, axis 1": (2, call_with("sum", 1)),
-    "max, axis 0": (2, call_with("max", 0), call_with("amax", 0)),
-    "max, axis 1": (2, call_with("max", 1), call_with("amax", 1)),
-    "mean": (1, call_with("mean")),
-    "mean, axis 1": (2, call_with("mean", 1)),
-    "std": (1, call_with("std")),
-    "var, axis 0": (2, call_with("var", 0)),
-    "argmax": (1, call_with("argmax")),
-    "argmax, axis 1": (2, call_with("argmax", 1)),
+    "exp": (1, function_caller("exp")),
+    "sum": (1, function_caller("sum")),
+    "max": (1, function_caller("max")),
+    "sum, axis 0": (2, function_caller("sum", 0)),
+    "sum, axis 1": (2, function_caller("sum", 1)),
+    "max, axis 0": (2, function_caller("max", 0), function_caller("amax", 0)),
+    "max, axis 1": (2, function_caller("max", 1), function_caller("amax", 1)),
+    "mean": (1, function_caller("mean")),
+    "mean, axis 1": (2, function_caller("mean", 1)),
+    "std": (1, function_caller("std")),
+    "var, axis 0": (2, function_caller("var", 0)),
+    "argmax": (1, function_caller("argmax")),
+    "argmax, axis 1": (2, function_caller("argmax", 1)),
     "any": (1, lambda xp, x: (x > 2).any()),
-    "count_nonzero": (1, call_with("count_nonzero")),
-    "cumsum": (1, call_with("cumsum", 0)),
-    "cumsum, axis 1": (2, call_with("cumsum", 1)),
-    "sort": (1, call_with("sort"), lambda xp, x: xp.sort(x)[0]),
-    "argsort": (1, call_with("argsort")),
+    "count_nonzero": (1, function_caller("count_nonzero")),
+    "cumsum": (1, function_caller("cumsum", 0)),
+    "cumsum, axis 1": (2, function_caller("cumsum", 1)),
+    "sort": (1, function_caller("sort"), lambda xp, x: xp.sort(x)[0]),
+    "argsort": (1, function_caller("argsort")),
     "a[a > 0.5]": (1, lambda xp, x: x[x > 0.5]),
-    "nonzero": (1, call_with("nonzero")),
-    "unique": (1, call_with("unique")),
-    "percentile": (1, call_with("percentile", 50.0), lambda xp, x: xp.quantile(x, 0.5)),
+    "nonzero": (1, function_caller("nonzero")),
+    "unique": (1, function_caller("unique")),
+    "percentile": (1, function_caller("percentile", 50.0), lambda xp, x: xp.quantile(x, 0.5)),
     "softmax, written out": (2, softmax, softmax_of_torch),
     "concatenate": (1, lambda xp, x: xp.concatenate((x, x)), lambda xp, x: xp.cat((x, x))),
     "stack": (1, lambda xp, x: xp.stack((x, x))),
-    "pad": (1, call_with("pad", 1), lambda xp, x: xp.nn.functional.pad(x, (1, 1))),
-    "tile": (1, call_with("tile", 2)),
-    "roll": (1, call_with("roll", 1)),
-    "flip": (1, call_with("flip", 0), call_with("flip", [0])),
+    "pad": (1, function_caller("pad", 1), lambda xp, x: xp.nn.functional.pad(x, (1, 1))),
+    "tile": (1, function_caller("tile", 2)),
+    "roll": (1, function_caller("roll", 1)),
+    "flip": (1, function_caller("flip", 0), function_caller("flip", [0])),
     "a.T.copy()": (2, lambda xp, x: x.T.copy(), lambda xp, x: x.T.contiguous()),
     "where": (1, lambda xp, x: xp.where(x > 0.5, x, 0.0)),
-    "clip": (1, call_with("clip", 0.25, 0.75)),
+    "clip": (1, function_caller("clip", 0.25, 0.75)),
     "rfft": (1, rfft),
     "a[index]": (1, lambda xp, x: x[random_indices(xp, x)]),
     "take": (1, take_indices),
@@ -201,7 +201,7 @@ def measure_shapes(only=(), file=None):
     return 1 if any("refused" in row for row in found.values()) else 0
 
 
-def run_host(only):
+def measure_host_time(only):
     """Measures the host's part of numbalite's calls: with small arrays, on a driver whose calls do nothing."""
     sweep.LIBRARIES["numpy"] = sweep.NumbaliteLibrary()
     print_report(measure_rows_with_shapes(only, 1000, 20_000))

@@ -54,7 +54,7 @@ def make_assignment(key):
     return assign_key
 
 
-def set_to(key):
+def make_number_assignment(key):
     def assign_number(xp, x, y):
         x[key] = 1.5
         return x
@@ -80,8 +80,8 @@ FUNCTIONS = {
     "astype": (lambda xp, x, y: cast_to_float64(xp, x), "fi"),
     "x[...] = y": (make_assignment(...), "fD"),
     "x[::2] = y[::2]": (make_assignment(np.s_[::2]), "fD"),
-    "x[...] = 1.5": (set_to(...), "fdD"),
-    "x[::2] = 1.5": (set_to(np.s_[::2]), "fdD"),
+    "x[...] = 1.5": (make_number_assignment(...), "fdD"),
+    "x[::2] = 1.5": (make_number_assignment(np.s_[::2]), "fdD"),
     "concatenate": (lambda xp, x, y: xp.concatenate((x, y)), "f"),
     "roll": (lambda xp, x, y: xp.roll(x, 3, 0), "f"),
     "tile": (lambda xp, x, y: xp.tile(x, (2, 1)), "f"),
@@ -109,8 +109,8 @@ TORCH = {
     "copy": lambda xp, x, y: x.contiguous() if not x.is_contiguous() else x.clone(),
     "x[...] = y": make_assignment(...),
     "x[::2] = y[::2]": make_assignment(np.s_[::2]),
-    "x[...] = 1.5": set_to(...),
-    "x[::2] = 1.5": set_to(np.s_[::2]),
+    "x[...] = 1.5": make_number_assignment(...),
+    "x[::2] = 1.5": make_number_assignment(np.s_[::2]),
     "concatenate": lambda xp, x, y: xp.cat((x, y)),
     "roll": lambda xp, x, y: xp.roll(x, 3, 0),
     "tile": lambda xp, x, y: xp.tile(x, (2, 1)),
@@ -284,7 +284,7 @@ def per_call(run):
     return best * 1e6
 
 
-def is_right(made, expected):
+def is_close_to_expected(made, expected):
     if made.shape != expected.shape:
         return False
     return np.allclose(made, expected, rtol=1e-3, atol=1e-3, equal_nan=True)
@@ -313,7 +313,7 @@ def measure_case(name, function, dtype, size, operand_views):
                     )
                 )
                 made = library.host(run(np, x, y))
-                if not is_right(made, expected):
+                if not is_close_to_expected(made, expected):
                     return {"wrong": True}
             found[label] = per_call(
                 lambda run=run, library=library, x=x, y=y: run(library.xp, x, y)

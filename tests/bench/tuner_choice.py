@@ -33,7 +33,7 @@ class Tunable(NamedTuple):
     arguments: object
 
 
-def vectors(*types, size=1 << 24):
+def vector_maker(*types, size=1 << 24):
     """Returns a function that creates arrays of random elements, and passes their size."""
 
     def make():
@@ -47,7 +47,7 @@ def vectors(*types, size=1 << 24):
     return make
 
 
-def matrices(count, rows=4096, columns=4096):
+def matrix_maker(count, rows=4096, columns=4096):
     def make():
         rng = np.random.default_rng(1)
         return [
@@ -58,7 +58,7 @@ def matrices(count, rows=4096, columns=4096):
     return make
 
 
-def elementwise(name, parameters, statement, types):
+def elementwise_kernel(name, parameters, statement, types):
     """Each thread computes ITEMS elements, which are neighbors or a block's width apart (STRIPED)."""
     body = f"""
         long first = (long)blockIdx.x * BLOCK * ITEMS + (STRIPED ? threadIdx.x : threadIdx.x * ITEMS);
@@ -69,10 +69,10 @@ def elementwise(name, parameters, statement, types):
         }}"""
     over = {"BLOCK": BLOCKS, "ITEMS": [1, 2, 4, 8, 16], "STRIPED": [True, False], "UNROLL": [1, 4]}
     launch = lambda n, BLOCK, ITEMS: (-(-n // (BLOCK * ITEMS)), BLOCK)
-    return Tunable(name, f"{parameters}, n", body, over, launch, vectors(*types))
+    return Tunable(name, f"{parameters}, n", body, over, launch, vector_maker(*types))
 
 
-def of_rows(name, start, combine, merge, finish="total"):
+def row_reduction_kernel(name, start, combine, merge, finish="total"):
     """LANES threads reduce a row of 2048 elements; a block of BLOCK threads reduces BLOCK / LANES rows."""
     body = f"""
         int lane = threadIdx.x % LANES, row = blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES;
@@ -88,10 +88,10 @@ def of_rows(name, start, combine, merge, finish="total"):
         if (row < n && lane == 0) y(row, 0) = {finish};"""
     over = {"BLOCK": BLOCKS, "LANES": [2, 4, 8, 16, 32], "UNROLL": [1, 2, 4, 8]}
     launch = lambda n, BLOCK, LANES: (-(-n // (BLOCK // LANES)), BLOCK)
-    return Tunable(name, "x, y, n", body, over, launch, matrices(2))
+    return Tunable(name, "x, y, n", body, over, launch, matrix_maker(2))
 
 
-def tiled(name, statement):
+def tiled_kernel(name, statement):
     """A block of X * Y threads computes a tile of X columns and Y * ITEMS rows."""
     body = f"""
         int j = blockIdx.x * X + threadIdx.x, top = blockIdx.y * Y * ITEMS + threadIdx.y;
@@ -102,10 +102,10 @@ def tiled(name, statement):
         }}"""
     over = {"X": [8, 16, 32, 64, 128, 256], "Y": [1, 2, 4, 8], "ITEMS": [1, 2, 4, 8, 16]}
     launch = lambda n, X, Y, ITEMS: ((-(-n // X), -(-n // (Y * ITEMS))), (X, Y))
-    return Tunable(name, "x, y, n", body, over, launch, matrices(2))
+    return Tunable(name, "x, y, n", body, over, launch, matrix_maker(2))
 
 
-def of_shared_tile(name, statement):
+def shared_tile_kernel(name, statement):
     """Square tiles of side TILE pass through shared memory; ROWS rows of threads compute a tile."""
     body = f"""
         __shared__ float tile[TILE][TILE + PAD];
@@ -118,10 +118,10 @@ def of_shared_tile(name, statement):
         for (int k = threadIdx.y; k < TILE; k += ROWS) {{ {statement} }}"""
     over = {"TILE": [8, 16, 32, 64], "ROWS": [1, 2, 4, 8, 16], "PAD": [0, 1], "UNROLL": [1, 2, 8]}
     launch = lambda n, TILE, ROWS: ((-(-n // TILE), -(-n // TILE)), (TILE, ROWS))
-    return Tunable(name, "x, y, n", body, over, launch, matrices(2))
+    return Tunable(name, "x, y, n", body, over, launch, matrix_maker(2))
 
 
-def stencil_of_vector(name, radius):
+def vector_stencil_kernel(name, radius):
     """A thread computes ITEMS elements; SHARED: the block's elements are loaded into shared memory first."""
     body = f"""
         __shared__ float near[SHARED ? BLOCK * ITEMS + {2 * radius} : 1];
@@ -146,7 +146,7 @@ def stencil_of_vector(name, radius):
         }}"""
     over = {"BLOCK": BLOCKS, "ITEMS": [1, 2, 4, 8, 16], "SHARED": [False, True], "UNROLL": [1, 4]}
     launch = lambda n, BLOCK, ITEMS: (-(-n // (BLOCK * ITEMS)), BLOCK)
-    return Tunable(name, "x, y, n", body, over, launch, vectors("f", "f"))
+    return Tunable(name, "x, y, n", body, over, launch, vector_maker("f", "f"))
 
 
 _HASH = (
@@ -169,26 +169,28 @@ _FLIPPED = """
     if (top + k < n && j < n) y(top + k, n - 1 - j) = tile[k][TILE - 1 - threadIdx.x];"""
 
 KERNELS = [
-    elementwise("copy", "x, y", "y[i] = x[i];", "ff"),
-    elementwise("scale", "x", "x[i] *= 1.5f;", "f"),
-    elementwise("add", "x, y, z", "z[i] = x[i] + y[i];", "fff"),
-    elementwise("triad", "x, y, z", "z[i] = x[i] + 3 * y[i];", "fff"),
-    elementwise("sine", "x, y", "y[i] = sinf(100 * x[i]);", "ff"),
-    elementwise("polynomial", "x, y", _POLYNOMIAL, "ff"),
-    elementwise("hash", "x, y", _HASH, "ii"),
-    elementwise("mandelbrot", "y", _MANDELBROT, "i"),
-    elementwise("gather", "index, x, y", "y[i] = x[index[i]];", "iff"),
-    stencil_of_vector("stencil of 3 points", 1),
-    stencil_of_vector("stencil of 9 points", 4),
-    of_rows("sum of rows", "0", "total += v;", "total += v;"),
-    of_rows("maximum of rows", "-1", "total = fmaxf(total, v);", "total = fmaxf(total, v);"),
-    of_rows("norm of rows", "0", "total += v * v;", "total += v;", "sqrtf(total)"),
-    of_rows("count of rows", "0", "total += v > 0.5f;", "total += v;"),
-    of_rows("sum of exponentials of rows", "0", "total += expf(v);", "total += v;"),
-    tiled("2-D stencil", _FIVE_POINTS),
-    tiled("blur", _BLUR),
-    of_shared_tile("transpose", _TRANSPOSED),
-    of_shared_tile("flip", _FLIPPED),
+    elementwise_kernel("copy", "x, y", "y[i] = x[i];", "ff"),
+    elementwise_kernel("scale", "x", "x[i] *= 1.5f;", "f"),
+    elementwise_kernel("add", "x, y, z", "z[i] = x[i] + y[i];", "fff"),
+    elementwise_kernel("triad", "x, y, z", "z[i] = x[i] + 3 * y[i];", "fff"),
+    elementwise_kernel("sine", "x, y", "y[i] = sinf(100 * x[i]);", "ff"),
+    elementwise_kernel("polynomial", "x, y", _POLYNOMIAL, "ff"),
+    elementwise_kernel("hash", "x, y", _HASH, "ii"),
+    elementwise_kernel("mandelbrot", "y", _MANDELBROT, "i"),
+    elementwise_kernel("gather", "index, x, y", "y[i] = x[index[i]];", "iff"),
+    vector_stencil_kernel("stencil of 3 points", 1),
+    vector_stencil_kernel("stencil of 9 points", 4),
+    row_reduction_kernel("sum of rows", "0", "total += v;", "total += v;"),
+    row_reduction_kernel(
+        "maximum of rows", "-1", "total = fmaxf(total, v);", "total = fmaxf(total, v);"
+    ),
+    row_reduction_kernel("norm of rows", "0", "total += v * v;", "total += v;", "sqrtf(total)"),
+    row_reduction_kernel("count of rows", "0", "total += v > 0.5f;", "total += v;"),
+    row_reduction_kernel("sum of exponentials of rows", "0", "total += expf(v);", "total += v;"),
+    tiled_kernel("2-D stencil", _FIVE_POINTS),
+    tiled_kernel("blur", _BLUR),
+    shared_tile_kernel("transpose", _TRANSPOSED),
+    shared_tile_kernel("flip", _FLIPPED),
 ]
 
 

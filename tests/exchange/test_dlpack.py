@@ -184,7 +184,7 @@ def test_from_dlpack_copies_host_memory():
         cuda.from_dlpack(host, copy=False)
 
 
-def test_from_dlpack_copy_argument():
+def test_from_dlpack_copies_only_if_copy_is_true():
     source = ascending_device_array(2, 3)
     for x in (source, DLPackProducer(source)):
         assert cuda.from_dlpack(x).address == source.address

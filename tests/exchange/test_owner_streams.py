@@ -176,7 +176,7 @@ with own:
 """)
 
 
-def test_more_streams_than_a_call_can_order(with_streams):
+def test_arrays_of_more_than_8_streams_raise(with_streams):
     with_streams("""
 many = cuda.jit("__global__ void many(" + ", ".join(f"float* p{i}" for i in range(9)) + ") {}")
 bound = [array().bind(cuda.stream(non_blocking=True)) for _ in range(9)]

@@ -1,7 +1,7 @@
 """Defines fixtures that repeat an operation, each time with another failing step."""
 
 import pytest
-from kit.walk import walk_closely_through, walk_through
+from kit.walk import fail_steps_until_success, fail_steps_without_repeat
 
 from numbalite import _core
 
@@ -10,14 +10,14 @@ from numbalite import _core
 def fail_each_step():
     """fail_each_step(operation, arm): arm(n) makes the n-th step fail, arm(0) none, and returns the number of
     steps."""
-    return walk_through
+    return fail_steps_until_success
 
 
 @pytest.fixture
-def walk_closely():
-    """walk_closely(operation, fail, clean): fail is _core.fail_call_at or _core.fail_alloc_at,
+def fail_each_step_once():
+    """fail_each_step_once(operation, fail, clean): fail is _core.fail_call_at or _core.fail_alloc_at,
     clean the exceptions that may result."""
-    return walk_closely_through
+    return fail_steps_without_repeat
 
 
 @pytest.fixture(autouse=True)

@@ -60,7 +60,7 @@ def copy_to_device(d):
     d.copy_to_device(HOST)
 
 
-def copy_between(d):
+def copy_to_new_device_array(d):
     cuda.device_array_like(d).copy_to_device(d)
 
 
@@ -76,7 +76,7 @@ def fill(d):
     d.fill(3)
 
 
-def contiguous_copy(d):
+def copy_strided_view(d):
     return d[::3].copy()
 
 
@@ -117,20 +117,20 @@ def capture_graph(d):
     stream.synchronize()
 
 
-def capture_and_drop(d):
+def abandon_capture(d):
     stream = cuda.stream(non_blocking=True)
     with contextlib.suppress(KeyError), stream.capture():
         double[2, 32, stream](d, cuda.device_array(64, np.float32))
         raise KeyError
 
 
-def random_numbers(d):
+def draw_random_numbers(d):
     rng = cuda.random.default_rng(1)
     rng.random(out=d)
     rng.exponential(np.full(64, 2.0), dtype=np.float32)
 
 
-def random_order(d):
+def shuffle_and_choose(d):
     rng = cuda.random.default_rng(1)
     rng.shuffle(d[::2])
     rng.choice(64, 3, replace=False)
@@ -141,7 +141,7 @@ def load_module():
     return cuda.module(KERNEL_TEXT).get_global("table")
 
 
-def load_and_launch(d):
+def load_module_and_launch(d):
     cuda.module(KERNEL_TEXT).twice[2, 32](d, d, 64)
 
 
@@ -159,7 +159,7 @@ def record_events():
     return first.elapsed_time(second)
 
 
-def event_between_streams():
+def order_streams_by_event():
     one, two = cuda.stream(), cuda.stream()
     done = cuda.event(timing=False)
     done.record(one)
@@ -171,7 +171,7 @@ def synchronize():
     cuda.synchronize()
 
 
-def memory_info():
+def query_memory_info():
     return cuda.current_context().get_memory_info()
 
 
@@ -179,32 +179,32 @@ def call_ufunc(d):
     return plus(d, d)
 
 
-def ufunc_into_itself(d):
+def call_ufunc_with_overlapping_out(d):
     plus(d[1:], 1, out=d[:-1])
 
 
-def ufunc_of_numbers():
+def call_ufunc_with_numbers():
     return plus(1, 2)
 
 
-def ufunc_of_small_arrays():
+def call_ufunc_with_small_arrays():
     return plus(HOST, HOST[::-1])
 
 
-def ufunc_of_large_arrays():
+def call_ufunc_with_large_arrays():
     return plus(LARGE[::-1], LARGE[:1])
 
 
-def ufunc_of_both(d):
+def call_ufunc_with_device_and_host_array(d):
     return plus(d, GRID[:1, :1])
 
 
-def ufunc_masked(d):
+def call_ufunc_with_mask(d):
     out = np.zeros((3, 64), ">f4")
     return plus(d, 1, out=out, where=np.arange(3)[:, None] > 1)
 
 
-def ufunc_masked_on_stream(d):
+def call_ufunc_with_mask_on_stream(d):
     stream = cuda.stream()
     mask = HOST > 5
     result = plus(LARGE[:64], 1, out=cuda.device_array(64, "f4"), where=mask, stream=stream)
@@ -212,48 +212,48 @@ def ufunc_masked_on_stream(d):
     return result
 
 
-def reduce_with_known_identity(d):
+def reduce_array(d):
     return np.add.reduce(d), total(d, axis=0)
 
 
-def scan_on_a_stream(d):
+def scan_array_on_stream(d):
     stream = cuda.stream()
     result = plus.accumulate(cuda.to_device(LARGE, stream), stream=stream)
     stream.synchronize()
     return result
 
 
-def product(d):
+def multiply_matrices(d):
     square = d.reshape(8, 8)
     return square @ square.T, np.einsum("ij,jk->k", square, square[:, ::2])
 
 
-def product_of_integers():
+def multiply_integer_matrices():
     square = cuda.to_device(np.arange(16).reshape(4, 4))
     return square @ square[:, ::-1]
 
 
-def mean_and_place(d):
+def compute_mean_argmax_and_variance(d):
     return d.mean(), np.argmax(d), d.var()
 
 
-def join_and_choose(d):
+def call_concatenate_and_where(d):
     return np.where(np.concatenate([d, d[::-1]]) > 3, 1.5, 0)
 
 
-def create_ranges():
+def create_arange_and_eye():
     return cuda.arange(5, dtype="f4"), cuda.eye(3)
 
 
 OPERATIONS = [
     to_device, to_device_strided, device_array, copy_to_host, copy_to_host_strided, copy_to_device,
-    copy_between, slice_twice, assign_slice, fill, contiguous_copy, launch_kernel, launch_on_host_arrays,
-    launch_on_strided_host_arrays, launch_on_stream, capture_graph, capture_and_drop, random_numbers,
-    random_order, load_module,
-    load_and_launch, make_stream, record_events, event_between_streams, synchronize, memory_info, call_ufunc,
-    ufunc_into_itself, ufunc_of_numbers, ufunc_of_small_arrays, ufunc_of_large_arrays, ufunc_of_both,
-    ufunc_masked, ufunc_masked_on_stream, reduce_with_known_identity, scan_on_a_stream,
-    product, product_of_integers, mean_and_place, join_and_choose, create_ranges,
+    copy_to_new_device_array, slice_twice, assign_slice, fill, copy_strided_view, launch_kernel, launch_on_host_arrays,
+    launch_on_strided_host_arrays, launch_on_stream, capture_graph, abandon_capture, draw_random_numbers,
+    shuffle_and_choose, load_module,
+    load_module_and_launch, make_stream, record_events, order_streams_by_event, synchronize, query_memory_info, call_ufunc,
+    call_ufunc_with_overlapping_out, call_ufunc_with_numbers, call_ufunc_with_small_arrays, call_ufunc_with_large_arrays, call_ufunc_with_device_and_host_array,
+    call_ufunc_with_mask, call_ufunc_with_mask_on_stream, reduce_array, scan_array_on_stream,
+    multiply_matrices, multiply_integer_matrices, compute_mean_argmax_and_variance, call_concatenate_and_where, create_arange_and_eye,
 ]  # fmt: skip
 
 

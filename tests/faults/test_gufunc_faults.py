@@ -86,13 +86,13 @@ def gufunc_operands():
 
 @pytest.mark.sim
 @pytest.mark.parametrize("operation", OPERATIONS[:-1], ids=lambda f: f.__name__)
-def test_gufuncs_survive_failing_driver_calls(gufunc_operands, operation, walk_closely):
-    walk_closely(lambda: operation(gufunc_operands), _core.fail_call_at, CLEAN)
+def test_gufuncs_survive_failing_driver_calls(gufunc_operands, operation, fail_each_step_once):
+    fail_each_step_once(lambda: operation(gufunc_operands), _core.fail_call_at, CLEAN)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS[:-1], ids=lambda f: f.__name__)
-def test_gufuncs_survive_failing_allocations(gufunc_operands, operation, walk_closely):
-    walk_closely(lambda: operation(gufunc_operands), _core.fail_alloc_at, CLEAN)
+def test_gufuncs_survive_failing_allocations(gufunc_operands, operation, fail_each_step_once):
+    fail_each_step_once(lambda: operation(gufunc_operands), _core.fail_alloc_at, CLEAN)
 
 
 def test_rejected_calls_leak_nothing(gufunc_operands):
@@ -105,7 +105,7 @@ def test_rejected_calls_leak_nothing(gufunc_operands):
 
 
 @pytest.mark.parametrize("fail", [_core.fail_call_at, _core.fail_alloc_at], ids=["calls", "memory"])
-def test_failures_while_timing_staging_are_ignored(walk_closely, fail):
+def test_failures_while_timing_staging_are_ignored(fail_each_step_once, fail):
     """The call measures whether staging is faster; it does not fail if an event of this measurement
     fails."""
 
@@ -123,4 +123,4 @@ def test_failures_while_timing_staging_are_ignored(walk_closely, fail):
             cuda.synchronize()
         assert (out.copy_to_host() == 2).all()
 
-    walk_closely(call_gufunc, fail, CLEAN)
+    fail_each_step_once(call_gufunc, fail, CLEAN)

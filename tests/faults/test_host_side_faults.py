@@ -36,13 +36,13 @@ class MemoryManagerPlugin(cuda.HostOnlyCUDAMemoryManager):
         return cuda.MemoryInfo(1, 1)
 
 
-def ipc_array():
+def export_ipc_array():
     array = cuda.ipc_array((3, 4), np.float32)
     array[...] = GRID
     pickle.dumps(array.get_ipc_handle()._ipc_handle)
 
 
-def ipc_handle_of_an_array_of_the_pool():
+def export_array_of_memory_pool():
     array = cuda.to_device(GRID)
     handle = array.get_ipc_handle()
     assert array.copy_to_host().tolist() == GRID.tolist()
@@ -103,7 +103,7 @@ def assign_text():
     return array.copy_to_host(), array[1]
 
 
-def call_back():
+def add_stream_callback():
     stream, called = cuda.stream(), threading.Event()
     array = cuda.to_device(GRID.ravel(), stream=stream)
     increment[1, 32, stream](array)
@@ -112,7 +112,7 @@ def call_back():
     assert called.wait(10)
 
 
-def time_events():
+def measure_elapsed_time():
     stream = cuda.stream(non_blocking=True, priority=-1)
     start, end = cuda.event(), cuda.event()
     with stream.auto_synchronize():
@@ -123,7 +123,7 @@ def time_events():
     )
 
 
-def streams_of_others():
+def use_foreign_streams():
     stream = cuda.stream()
     array = cuda.as_cuda_array(ForeignArray(cuda.to_device(GRID, stream=stream)))
     assert array.copy_to_host().tolist() == GRID.tolist()
@@ -132,7 +132,7 @@ def streams_of_others():
     other.synchronize()
 
 
-def graph_with_memory_of_its_own():
+def allocate_in_graph():
     stream = cuda.stream()
     source, into = cuda.to_device(GRID.ravel()), np.zeros(12, "f4")
     with stream.capture() as graph:
@@ -145,7 +145,7 @@ def graph_with_memory_of_its_own():
     assert into.tolist() == (GRID.ravel() + 1).tolist()
 
 
-def raw_memory():
+def use_raw_memory():
     context, driver = cuda.current_context(), cuda.cudadrv.driver
     memory, host = context.memalloc(64), np.zeros(64, "u1")
     memory.memset(1)
@@ -160,7 +160,7 @@ def raw_memory():
     return context.get_memory_info()
 
 
-def managed_and_mapped():
+def use_managed_and_mapped_arrays():
     stream = cuda.stream()
     managed, mapped = cuda.managed_array(12, "f4", stream=stream), cuda.mapped_array(12, "f4")
     managed[:], mapped[:] = 1, 2
@@ -173,7 +173,7 @@ def managed_and_mapped():
     return cuda.to_device(mapped).copy_to_host()
 
 
-def memory_manager():
+def use_memory_manager():
     cuda.set_memory_manager(MemoryManagerPlugin)
     try:
         array = cuda.to_device(GRID)
@@ -183,7 +183,7 @@ def memory_manager():
         cuda.set_memory_manager(None)
 
 
-def text_of_devices():
+def query_device_attributes():
     device = cuda.get_current_device()
     return (
         device.uuid,
@@ -195,9 +195,9 @@ def text_of_devices():
 
 
 OPERATIONS = [
-    ipc_array, ipc_handle_of_an_array_of_the_pool, pickle_arrays, assign_items, convert_arrays, reshape_arrays, assign_records, assign_text,
-    call_back, time_events, streams_of_others, graph_with_memory_of_its_own, raw_memory, managed_and_mapped,
-    memory_manager, text_of_devices,
+    export_ipc_array, export_array_of_memory_pool, pickle_arrays, assign_items, convert_arrays, reshape_arrays, assign_records, assign_text,
+    add_stream_callback, measure_elapsed_time, use_foreign_streams, allocate_in_graph, use_raw_memory, use_managed_and_mapped_arrays,
+    use_memory_manager, query_device_attributes,
 ]  # fmt: skip
 
 
@@ -224,7 +224,7 @@ BETWEEN_DEVICES = """
 import gc, pickle, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
-from kit.walk import walk_through
+from kit.walk import fail_steps_until_success
 from numbalite import _core, cuda
 
 GRID = np.arange(12, dtype="f4").reshape(3, 4)
@@ -274,8 +274,8 @@ def allocate_on_second_device():
 for operation in (copy_to_other_device, assign_strided_views, convert_between_devices, copy_on_stream, use_both_devices, allocate_on_second_device):
     try:
         for status in (2, 719):
-            assert walk_through(operation, lambda n: _core.fail_call_at(n, status))
-        walk_through(operation, _core.fail_alloc_at)
+            assert fail_steps_until_success(operation, lambda n: _core.fail_call_at(n, status))
+        fail_steps_until_success(operation, _core.fail_alloc_at)
     except BaseException:
         print(operation.__name__, file=sys.stderr)
         raise

@@ -118,17 +118,17 @@ def load_many_parameters(w):
     return w.module.function(w.image.lowered["many"], "many", w.many_rows)
 
 
-def slice_variable(w):
+def slice_module_variable(w):
     return w.module.variable(w.image.lowered["table"], "f4", (2, 3))[1, :2]
 
 
-def new_array(w):
+def create_arrays(w):
     return _core.device_empty((2,) * 12, "f8", "F"), _core.device_empty(
         (3, 4), "f4", strides=(-16, 4)
     )
 
 
-def wrapped_pointer(w):
+def wrap_pointer(w):
     return _core.from_pointer(w.x.address, (2, 2), (4, 8), "f4", [])
 
 
@@ -140,7 +140,7 @@ def export_interfaces(w):
     return w.strided.__cuda_array_interface__, w.records.__cuda_array_interface__
 
 
-def exported_as_dlpack(w):
+def export_dlpack(w):
     return (
         w.strided.__dlpack__(),
         w.strided.__dlpack__(max_version=(1, 0)),
@@ -148,11 +148,11 @@ def exported_as_dlpack(w):
     )
 
 
-def copied_to_dlpack(w):
+def export_dlpack_copy(w):
     return w.strided.__dlpack__(max_version=(1, 0), copy=True)
 
 
-def imported_from_dlpack(w):
+def import_dlpack(w):
     assert _core.from_dlpack(w.host_speaker) is None
     return _core.from_dlpack(w.speaker), _core.from_dlpack(w.speaker.__dlpack__())
 
@@ -187,39 +187,39 @@ def copy_arrays(w):
     w.strided._fill(np.zeros((), "f4"))
 
 
-def copies_on_a_stream(w):
+def copy_arrays_on_stream(w):
     w.y._copy(w.x, w.stream)
     w.y[1:]._copy(w.y[:-1], w.stream)
     w.y._read(np.zeros(8, "f4"), w.stream)
 
 
-def launch_typed(w):
+def launch_typed_kernel(w):
     w.typed[1, 32](2.0, w.x, w.y)
     w.typed[1, 32](a=2.0, y=w.y, x=w.foreign)
 
 
-def launch_on_a_stream(w):
+def launch_on_stream(w):
     w.typed[1, 32, w.stream](2.0, w.x, w.y)
     w.stream.synchronize()
 
 
-def first_launch(w):
+def launch_by_new_dispatcher(w):
     w.dispatcher(w.kernel)[1, 32, 0, 50000](2.0, w.x, w.y)
 
 
-def first_lazy_launch(w):
+def launch_by_new_lazy_dispatcher(w):
     lazy = LazyKernelDispatcher(w.kernel)
     lazy[1, 32](np.float32(2), w.x, w.y)
     lazy[1, 32](np.float32(2), w.foreign, w.y)
 
 
-def cooperative_launch(w):
+def launch_cooperatively(w):
     made = _core.Dispatcher("saxpy", typed=True, cooperative=True)
     made._only(0, w.kernel)
     made[1, 32](2.0, w.x, w.y)
 
 
-def launch_with_a_fault_record(w):
+def launch_debug_kernel(w):
     w.dispatcher(w.debug)[1, 32](2.0, w.x, w.y)
 
 
@@ -234,7 +234,7 @@ def launch_with_many_host_arrays(w):
     w.many[1, 32](*w.hosts)
 
 
-def launch_that_is_refused(w):
+def launch_with_invalid_arguments(w):
     for arguments, options in [
         ((2.0, HOST, "y"), {}),
         ((2.0, HOST.copy()), {"z": 1}),
@@ -254,7 +254,7 @@ def configure_launcher(w):
     return launcher.config
 
 
-def type_codes(w):
+def compute_type_codes(w):
     values = 1, 2.0, HOST, w.x, w.foreign, w.speaker, w.records, RECORDS[0]
     return _core.typecodes((*values, (1, (w.x, None)), np.float32, np.datetime64(1, "s")))
 
@@ -273,25 +273,25 @@ def call_ufunc(w):
     return w.plus(w.x, w.y), w.plus(w.foreign, w.speaker)
 
 
-def ufunc_on_the_host(w):
+def call_ufunc_with_host_arrays(w):
     w.plus(HOST, SWAPPED, out=SWAPPED)
     return w.plus(HOST, 1), w.plus(1, 2), w.plus([1, 2], HOST[:2]), w.plus(HOST[0], HOST)
 
 
-def ufunc_of_large_arrays(w):
+def call_ufunc_with_large_arrays(w):
     return w.plus(LARGE, 1, stream=w.stream)
 
 
-def ufunc_with_overlap(w):
+def call_ufunc_with_overlapping_out(w):
     w.plus(w.x[1:], w.x[:-1], out=w.x[1:])
 
 
-def ufunc_masked(w):
+def call_ufunc_with_mask(w):
     w.plus(w.x, HOST, out=w.y, where=MASK)
     return w.plus(HOST, 1, where=[[True] * 8, [False] * 8], dtype="f4")
 
 
-def ufunc_that_is_refused(w):
+def call_ufunc_with_invalid_arguments(w):
     for arguments, options in [
         ((HOST, HOST[:3]), {}),
         ((w.x, w.y, w.x[:1]), {}),
@@ -309,16 +309,16 @@ def ufunc_that_is_refused(w):
 
 
 OPERATIONS = [
-    load_module, make_functions, load_many_parameters, slice_variable, new_array, wrapped_pointer, import_interface, export_interfaces, exported_as_dlpack,
-    copied_to_dlpack, imported_from_dlpack, launch_with_dlpack, make_views, read_elements,
-    read_attributes, copy_arrays, copies_on_a_stream, launch_typed, launch_on_a_stream, first_launch, first_lazy_launch,
-    cooperative_launch, launch_with_a_fault_record, launch_with_host_arrays, launch_with_many_host_arrays,
-    launch_that_is_refused, configure_launcher, type_codes, create_ufunc, call_ufunc, ufunc_on_the_host,
-    ufunc_of_large_arrays, ufunc_with_overlap, ufunc_masked, ufunc_that_is_refused,
+    load_module, make_functions, load_many_parameters, slice_module_variable, create_arrays, wrap_pointer, import_interface, export_interfaces, export_dlpack,
+    export_dlpack_copy, import_dlpack, launch_with_dlpack, make_views, read_elements,
+    read_attributes, copy_arrays, copy_arrays_on_stream, launch_typed_kernel, launch_on_stream, launch_by_new_dispatcher, launch_by_new_lazy_dispatcher,
+    launch_cooperatively, launch_debug_kernel, launch_with_host_arrays, launch_with_many_host_arrays,
+    launch_with_invalid_arguments, configure_launcher, compute_type_codes, create_ufunc, call_ufunc, call_ufunc_with_host_arrays,
+    call_ufunc_with_large_arrays, call_ufunc_with_overlapping_out, call_ufunc_with_mask, call_ufunc_with_invalid_arguments,
 ]  # fmt: skip
 
 
-OF_THE_EXTENSION = [operation for operation in OPERATIONS if operation is not copied_to_dlpack]
+OF_THE_EXTENSION = [operation for operation in OPERATIONS if operation is not export_dlpack_copy]
 
 
 @pytest.fixture(scope="module")
@@ -330,13 +330,13 @@ def launch_objects():
 
 @pytest.mark.sim
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_launches_survive_failing_driver_calls(launch_objects, operation, walk_closely):
-    walk_closely(lambda: operation(launch_objects), _core.fail_call_at, CLEAN)
+def test_launches_survive_failing_driver_calls(launch_objects, operation, fail_each_step_once):
+    fail_each_step_once(lambda: operation(launch_objects), _core.fail_call_at, CLEAN)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda f: f.__name__)
-def test_launches_survive_failing_allocations(launch_objects, operation, walk_closely):
-    walk_closely(lambda: operation(launch_objects), _core.fail_alloc_at, CLEAN)
+def test_launches_survive_failing_allocations(launch_objects, operation, fail_each_step_once):
+    fail_each_step_once(lambda: operation(launch_objects), _core.fail_alloc_at, CLEAN)
 
 
 @pytest.mark.skipif(

@@ -67,7 +67,7 @@ def multiply_matrices(d, bits):
     cuda.matmul(d, d, epilogue="x + y", y=d, stream=shared_stream())
 
 
-def call_in_capture(d):
+def multiply_during_capture(d):
     """The graph has its own workspace, which the handle uses during the call."""
     out, stream = cuda.device_array((2, 2)), shared_stream()
     with stream.capture():
@@ -98,7 +98,7 @@ OPERATIONS = {
     "transforms": lambda: call_transforms(cuda.to_device(np.ones((2, 3), "F"))),
     "convolution": lambda: cufft.fftconvolve(cuda.to_device(A), A, "same"),
     "matrices": lambda: multiply_matrices(cuda.to_device(A), cuda.to_device(A.astype("u2"))),
-    "captured": lambda: call_in_capture(cuda.to_device(A)),
+    "captured": lambda: multiply_during_capture(cuda.to_device(A)),
     "numbers": draw_numbers,
 }
 

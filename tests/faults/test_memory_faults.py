@@ -37,7 +37,7 @@ def _use_code_paths_of_a_gpu():
     host.limit = limit
 
 
-def make_and_drop():
+def create_and_drop_arrays():
     for size in (1000, 5000, 1000):
         cuda.device_array(size, np.float32)
 
@@ -61,7 +61,7 @@ def trim_memory_pool():
     cuda.memory_pool().trim()
 
 
-def trim_host():
+def trim_host_memory_pool():
     cuda.to_device(LARGE).copy_to_host()
     cuda.host_memory_pool().trim()
 
@@ -76,15 +76,15 @@ def upload_large_array():
     return cuda.to_device(LARGE)
 
 
-def large_down():
+def download_large_array():
     return cuda.to_device(LARGE).copy_to_host()
 
 
-def large_into():
+def download_into_given_array():
     cuda.to_device(LARGE).copy_to_host(np.empty_like(LARGE))
 
 
-def large_strided():
+def copy_large_strided_arrays():
     return cuda.to_device(GRID[:, ::2])[:, ::3].copy_to_host()
 
 
@@ -102,7 +102,7 @@ def download_on_stream():
     return array
 
 
-def pinned_copies():
+def copy_pinned_array():
     stream = cuda.stream()
     host = cuda.pinned_array(1000, np.float32)
     array = cuda.to_device(host, stream=stream)
@@ -110,29 +110,29 @@ def pinned_copies():
     stream.synchronize()
 
 
-def mapped_array():
+def use_mapped_array():
     array = cuda.mapped_array(100, np.float32)
     increment[4, 32](array)
 
 
-def write_combined():
+def fill_write_combined_array():
     cuda.mapped_array(100, np.float32, wc=True)[:] = 1
 
 
-def managed_array():
+def use_managed_array():
     array = cuda.managed_array(100, np.float32)
     increment[4, 32](array)
     array.prefetch("cpu")
     array.advise("read_mostly")
 
 
-def pinned_block():
+def upload_in_pinned_context():
     one, two = np.ones(5000), np.ones(6000)
     with cuda.pinned(one, two):
         cuda.to_device(one)
 
 
-def mapped_block():
+def launch_in_mapped_context():
     one, two = np.ones(5000, "f4"), np.ones(6000, "f4")
     with cuda.mapped(one, two) as (first, second):
         increment[200, 32](first)
@@ -140,9 +140,9 @@ def mapped_block():
 
 
 OPERATIONS = [
-    make_and_drop, drop_many_pending_arrays, drop_many_arrays_on_stream, trim_memory_pool, trim_host, allocate_without_cache, upload_large_array, large_down, large_into, large_strided,
-    upload_on_stream, download_on_stream, pinned_copies, mapped_array, write_combined, managed_array,
-    pinned_block, mapped_block,
+    create_and_drop_arrays, drop_many_pending_arrays, drop_many_arrays_on_stream, trim_memory_pool, trim_host_memory_pool, allocate_without_cache, upload_large_array, download_large_array, download_into_given_array, copy_large_strided_arrays,
+    upload_on_stream, download_on_stream, copy_pinned_array, use_mapped_array, fill_write_combined_array, use_managed_array,
+    upload_in_pinned_context, launch_in_mapped_context,
 ]  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def double_and_add(x, y):
 
 
 @cuda.jit("void(const float64[:], float64[:], float64[:])")
-def add_and_touch(x, y, z):
+def add_and_write_input(x, y, z):
     "for (int i = grid<1>(); i < z.size(); i += gridsize<1>()) { z[i] = x[i] + y[i]; y[i] += 0; }"
 
 
@@ -36,7 +36,7 @@ def sum_of_seven(a, b, c, d, e, f, g, out):
 
 
 @pytest.fixture(autouse=True, params=["as is", "tiny ring"])
-def _with_settings_of_a_gpu(request):
+def _use_copy_settings_of_gpu(request):
     settings = _core.copy_settings()
     _core.copy_settings(always=True, least=1 << 18)
     if request.param == "tiny ring":
@@ -53,21 +53,21 @@ def stage_large_operands():
     np.testing.assert_array_equal(double_and_add(LARGE, LARGE[::-1]), LARGE * 2 + LARGE[::-1])
 
 
-def ring_of_two():
+def stage_two_operands():
     np.testing.assert_array_equal(double_and_add(LARGE, LARGE + 1), LARGE * 3 + 1)
 
 
-def ring_and_out():
+def stage_operands_and_output():
     out = np.empty_like(LARGE)
     double_and_add(LARGE, LARGE, out=out)
     np.testing.assert_array_equal(out, LARGE * 3)
 
 
-def ring_and_strided():
+def stage_strided_operand():
     np.testing.assert_array_equal(double_and_add(LARGE, STRIDED), LARGE * 2 + STRIDED)
 
 
-def shared_block():
+def copy_operands_in_shared_block():
     np.testing.assert_array_equal(double_and_add(MIDDLE, MIDDLE), MIDDLE * 3)
 
 
@@ -76,7 +76,7 @@ def add_on_stream():
     np.testing.assert_array_equal(double_and_add(LARGE, LARGE + 1, stream=stream), LARGE * 3 + 1)
 
 
-def to_the_device():
+def write_result_to_device_array():
     out = cuda.device_array(LARGE.size, np.float64)
     double_and_add(LARGE, LARGE + 1, out=out)
     np.testing.assert_array_equal(out.copy_to_host(), LARGE * 3 + 1)
@@ -84,20 +84,20 @@ def to_the_device():
 
 def copy_kernel_arguments():
     y, z = LARGE + 1, np.empty_like(LARGE)
-    add_and_touch[8, 128](LARGE, cuda.InOut(y), cuda.Out(z))
+    add_and_write_input[8, 128](LARGE, cuda.InOut(y), cuda.Out(z))
     np.testing.assert_array_equal(z, LARGE * 2 + 1)
 
 
-def small_arguments():
+def launch_with_small_arguments():
     x = MIDDLE[:500]
     y, z = x + 1, np.empty(1000)[::2]
-    add_and_touch[2, 128](x, cuda.InOut(y), cuda.Out(z))
+    add_and_write_input[2, 128](x, cuda.InOut(y), cuda.Out(z))
     np.testing.assert_array_equal(z, x * 2 + 1)
 
 
-def small_and_large_arguments():
+def launch_with_small_and_large_arguments():
     y, z = MIDDLE[:4000] + 1, np.empty(4000)
-    add_and_touch[2, 128](LARGE, cuda.InOut(y), cuda.Out(z))
+    add_and_write_input[2, 128](LARGE, cuda.InOut(y), cuda.Out(z))
     np.testing.assert_array_equal(z, LARGE[:4000] + y)
 
 
@@ -108,22 +108,22 @@ def launch_with_many_arrays():
     assert (out == 21).all()
 
 
-def page_locked_arguments():
+def launch_with_page_locked_arguments():
     x, y = (cuda.pinned_array(LARGE.size) for _ in range(2))
     x[:], y[:] = LARGE, 1
     z = cuda.pinned_array(LARGE.size)
     stream = cuda.stream()
-    add_and_touch[8, 128, stream](x, cuda.InOut(y), cuda.Out(z))
+    add_and_write_input[8, 128, stream](x, cuda.InOut(y), cuda.Out(z))
     stream.synchronize()
     np.testing.assert_array_equal(z, LARGE + 1)
 
 
-def fresh_ring():
+def stage_with_new_ring():
     cuda.host_memory_pool().trim()
-    ring_of_two()
+    stage_two_operands()
 
 
-def new_pages():
+def download_into_unmapped_pages():
     """Returns slices of two huge host pages to which no physical memory is mapped yet."""
     size = 2 * MIB + 8
     out = cuda.device_array(size // 8, np.float64)
@@ -133,8 +133,8 @@ def new_pages():
 
 
 OPERATIONS = [
-    stage_large_operands, ring_of_two, ring_and_out, ring_and_strided, shared_block, add_on_stream, to_the_device, copy_kernel_arguments,
-    small_arguments, small_and_large_arguments, launch_with_many_arrays, page_locked_arguments, fresh_ring, new_pages,
+    stage_large_operands, stage_two_operands, stage_operands_and_output, stage_strided_operand, copy_operands_in_shared_block, add_on_stream, write_result_to_device_array, copy_kernel_arguments,
+    launch_with_small_arguments, launch_with_small_and_large_arguments, launch_with_many_arrays, launch_with_page_locked_arguments, stage_with_new_ring, download_into_unmapped_pages,
 ]  # fmt: skip
 
 

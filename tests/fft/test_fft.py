@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit.frames import ours_in
+from kit.frames import numbalite_functions_in
 
 from numbalite import _core, cuda
 from numbalite.cuda.libs import cufft
@@ -193,7 +193,7 @@ def test_repeated_transforms_reuse_the_plan(name):
     for keywords in ({}, {"out": out}):
         for _ in range(TIMES):
             transform(d, norm="ortho", **keywords)
-        codes = ours_in(functools.partial(transform, d, norm="ortho", **keywords))
+        codes = numbalite_functions_in(functools.partial(transform, d, norm="ortho", **keywords))
         assert not any(
             code.co_filename.endswith(("transforms.py", "execution.py")) for code in codes
         )

@@ -63,22 +63,24 @@ def read_cache_folder(data):
     assert cache.store_image(KEY, IMAGE)
     image_of_ours = next(inside.glob("*.image")).read_bytes()
     files = (b"theirs", b"", b"theirs" * 99, image_of_ours[:3], b"x" + image_of_ours)
-    for _ in range(s.below(8)):
-        path = inside / s.pick(ENTRIES).format(s.pick(("0" * 32, "a" * 32, "x", "7" * 31 + "g")))
+    for _ in range(s.integer_below(8)):
+        path = inside / s.pick_item(ENTRIES).format(
+            s.pick_item(("0" * 32, "a" * 32, "x", "7" * 31 + "g"))
+        )
         if os.path.lexists(path):
             continue
-        kind = s.below(5)
+        kind = s.integer_below(5)
         if kind == 0:
-            os.symlink(s.pick((outside, outside / "notes", root / "nothing")), path)
+            os.symlink(s.pick_item((outside, outside / "notes", root / "nothing")), path)
         elif kind < 3:
             path.mkdir(mode=0o700)
-            (path / s.pick(("notes", "image.so"))).write_bytes(s.pick(files))
+            (path / s.pick_item(("notes", "image.so"))).write_bytes(s.pick_item(files))
             if kind == 2:
                 (path / "CACHEDIR.TAG").write_bytes(
-                    s.pick((b"", folders._MARK[:-1], b"Signature: 8a477f5"))
+                    s.pick_item((b"", folders._MARK[:-1], b"Signature: 8a477f5"))
                 )
         else:
-            path.write_bytes(s.pick(files[:3]))
+            path.write_bytes(s.pick_item(files[:3]))
         os.utime(path, (1000, 1000), follow_symlinks=False)
     # (An empty temporary file is the beginning of one of ours.)
     before = {
@@ -86,8 +88,8 @@ def read_cache_folder(data):
         for p, c in contents_by_path(root).items()
         if c != image_of_ours and not (c == b"" and p.suffix == ".tmp")
     }
-    for _ in range(1 + s.below(3)):
-        s.pick(
+    for _ in range(1 + s.integer_below(3)):
+        s.pick_item(
             (
                 cache.clear_cache,
                 cache.cache_usage,
@@ -122,12 +124,15 @@ def read_headers(data):
     tokens = [token.replace("{}", str(theirs)) for token in HEADER_TOKENS]
     for path in (theirs / "theirs.cuh", theirs / "inner" / "theirs.cuh"):
         path.write_text(s.text(tokens, 6), encoding="utf-8", errors="surrogatepass")
-    given = {s.pick(HEADER_NAMES).format(theirs): s.text(tokens, 6) for _ in range(s.below(4))}
+    given = {
+        s.pick_item(HEADER_NAMES).format(theirs): s.text(tokens, 6)
+        for _ in range(s.integer_below(4))
+    }
     before = contents_by_path(root)
     call_or_exception(options.parse_options, {"headers": given})
     unit = compilers.Source(s.text(tokens, 12), headers=tuple(given.items()))
-    near, kind = str(theirs / "inner"), s.pick(("sim", "host"))
-    arguments = unit, "", [str(theirs)], near, str(own), s.flag(), kind, s.flag()
+    near, kind = str(theirs / "inner"), s.pick_item(("sim", "host"))
+    arguments = unit, "", [str(theirs)], near, str(own), s.draw_flag(), kind, s.draw_flag()
     try:
         found = hostheaders.CopiedHeaders(*arguments)
         found.include_copies(found.translate_source_text(unit.text)), found.search_options()
@@ -193,7 +198,9 @@ def load_pickles(data):
     s = FuzzSource(data)
     count = compile_count()
     try:
-        made = RestrictedUnpickler(io.BytesIO(s.change(s.pick(good_pickles()), 1))).load()
+        made = RestrictedUnpickler(
+            io.BytesIO(s.mutate_bytes(s.pick_item(good_pickles()), 1))
+        ).load()
         for look in (repr, pickle.dumps, lambda x: x.signatures, lambda x: x.definition.capture()):
             call_or_exception(look, made)
     except (*EXPECTED, pickle.PickleError, EOFError, struct.error):
@@ -226,25 +233,28 @@ def open_handles(data):
         )
         _good_handle = _exporter.stdout.read(64)
     fields = list(HANDLE.unpack_from(_good_handle))
-    kind = s.below(4)
+    kind = s.integer_below(4)
     if kind == 0:
-        raw = s.change(_good_handle)
+        raw = s.mutate_bytes(_good_handle)
     else:
-        for _ in range(s.below(3)):
-            at = s.below(len(fields) - 1) + 1
-            fields[at] = s.pick(
+        for _ in range(s.integer_below(3)):
+            at = s.integer_below(len(fields) - 1) + 1
+            fields[at] = s.pick_item(
                 (0, 1, 2, os.getpid(), os.getppid(), fields[at] + 1, fields[at] - 1, 2**31 - 1)
             )
         raw = HANDLE.pack(
             *(n & (2**64 - 1 if i > 2 else 2**31 - 1) if i else n for i, n in enumerate(fields))
         )
         raw = raw.ljust(64, b"\0")
-    size, offset = s.pick((64, 64, 0, 1, 65, 2**40, -1)), s.pick((0, 0, 1, 63, 64, -1, 2**62))
+    size, offset = (
+        s.pick_item((64, 64, 0, 1, 65, 2**40, -1)),
+        s.pick_item((0, 0, 1, 63, 64, -1, 2**62)),
+    )
     handle = IpcHandle(None, raw, size, None, offset)
     context = cuda.current_context()
     opened, _ = (
         call_or_exception(handle.open, context)
-        if s.flag()
+        if s.draw_flag()
         else call_or_exception(handle.open_array, context, size, "u1")
     )
     if opened is not None:

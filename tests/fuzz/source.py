@@ -34,33 +34,33 @@ class FuzzSource:
         self.at += count
         return piece
 
-    def rest(self):
+    def remaining_bytes(self):
         return self.bytes(len(self.data))
 
-    def below(self, limit):
+    def integer_below(self, limit):
         """0 to limit - 1; limit at most 65536."""
         value = self.byte()
         if limit > 256:
             value = value << 8 | self.byte()
         return value % limit
 
-    def flag(self, of=2):
+    def draw_flag(self, of=2):
         """Returns True in one of `of` calls on average."""
         return self.byte() % of == of - 1
 
-    def pick(self, items):
-        return items[self.below(len(items))]
+    def pick_item(self, items):
+        return items[self.integer_below(len(items))]
 
     def integer(self, small=16):
         """Returns mostly small numbers, else a number at a limit of some type."""
-        kind = self.below(8)
+        kind = self.integer_below(8)
         if kind < 4:
-            return self.below(small)
+            return self.integer_below(small)
         if kind < 6:
-            return -self.below(small)
+            return -self.integer_below(small)
         if kind == 6:
-            return self.pick(INTERESTING) + self.pick((0, -1, 1))
-        return -self.pick(INTERESTING)
+            return self.pick_item(INTERESTING) + self.pick_item((0, -1, 1))
+        return -self.pick_item(INTERESTING)
 
     def word(self, bits=64, signed=True):
         """Returns a number that a C integer can represent."""
@@ -70,30 +70,32 @@ class FuzzSource:
     def text(self, tokens, most=24):
         """Generates a sequence of tokens, with an occasional random character."""
         parts = []
-        for _ in range(self.below(most + 1)):
-            parts.append(chr(self.below(0x300)) if self.flag(12) else self.pick(tokens))
+        for _ in range(self.integer_below(most + 1)):
+            parts.append(
+                chr(self.integer_below(0x300)) if self.draw_flag(12) else self.pick_item(tokens)
+            )
         return "".join(parts)
 
-    def change(self, data, most=6):
+    def mutate_bytes(self, data, most=6):
         """Returns the bytes with a few changes: other bytes, parts removed, doubled or moved, a
         truncated end."""
         data = bytearray(data)
-        for _ in range(1 + self.below(most)):
+        for _ in range(1 + self.integer_below(most)):
             if not data:
                 return b"\0"
             at = int.from_bytes(self.bytes(3), "little") % len(data)
-            kind = self.below(8)
+            kind = self.integer_below(8)
             if kind < 3:
-                data[at] ^= 1 << self.below(8)
+                data[at] ^= 1 << self.integer_below(8)
             elif kind == 3:
                 data[at] = self.byte()
             elif kind == 4:
                 value = self.word(64, signed=False).to_bytes(8, "little")
                 data[at : at + 8] = value[: len(data) - at]
             elif kind == 5:
-                del data[at : at + self.below(64)]
+                del data[at : at + self.integer_below(64)]
             elif kind == 6:
-                data[at:at] = data[at : at + self.below(64)]
+                data[at:at] = data[at : at + self.integer_below(64)]
             else:
                 del data[at:]
         return bytes(data)

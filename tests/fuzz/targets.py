@@ -61,7 +61,7 @@ def fuzz_signature(data):
         assert signatures.parse(str(made)).args == made.args, (text, str(made))
     call_or_exception(signatures.parse_type, text)
     call_or_exception(
-        signatures.signature, s.pick((text, [text], (text, 5), {text: 1}, None, types.float32))
+        signatures.signature, s.pick_item((text, [text], (text, 5), {text: 1}, None, types.float32))
     )
     call_or_exception(signatures.signatures, [text, text])
     signatures.is_signature(text)
@@ -131,7 +131,7 @@ def fuzz_records(data):
     found = fault.decode_record(raw)
     fault.name_array(found, [("x", found.get("address", 0), (3,), (4,), 4), ("y", 5)])
     assert fault.fault_message(found, "k")
-    made, _ = call_or_exception(image.Image.from_bytes, s.rest())
+    made, _ = call_or_exception(image.Image.from_bytes, s.remaining_bytes())
     if made is not None:
         assert image.Image.from_bytes(made.to_bytes()) == made
 
@@ -157,8 +157,8 @@ def fuzz_cached(data):
     ]
     with open(path, "rb") as file:
         good = file.read()
-    kind = s.below(16)
-    changed = s.rest() if kind == 0 else s.change(good)
+    kind = s.integer_below(16)
+    changed = s.remaining_bytes() if kind == 0 else s.mutate_bytes(good)
     if kind < 12:
         with open(path, "wb") as file:
             file.write(changed)
@@ -177,7 +177,7 @@ def fuzz_cached(data):
     found = cache.load_image(KEY)
     assert found is None or (kind < 12 and changed == good and found == IMAGE), kind
     cache.cache_usage()
-    cache.trim_cache(0 if s.flag(8) else 1 << 20)
+    cache.trim_cache(0 if s.draw_flag(8) else 1 << 20)
     if kind == 12 and os.path.isdir(path):
         os.rmdir(path)
     assert cache.store_image(KEY, IMAGE) and cache.load_image(KEY) == IMAGE
@@ -236,15 +236,15 @@ def fuzz_images(data):
     would run.)"""
     s = FuzzSource(data)
     good = _compiled_image()
-    kind = s.below(4)
+    kind = s.integer_below(4)
     if kind == 0:
-        raw = s.rest()
+        raw = s.remaining_bytes()
     elif kind == 1:
         raw = good[: int.from_bytes(s.bytes(3), "little") % len(good)]
     else:
         count = int.from_bytes(good[16 + 56 : 16 + 58], "little")
         head = 16 + 64 + 56 * count  # numbalite's magic, the ELF header, the program headers
-        raw = s.change(good[:head], 3)[:head].ljust(head, b"\0") + good[head:]
+        raw = s.mutate_bytes(good[:head], 3)[:head].ljust(head, b"\0") + good[head:]
     call_or_exception(elf.thread_local_variables, raw[16:])
     call_or_exception(elf.undefined_symbols, raw[16:])
     module, problem = call_or_exception(_core.Module, raw)
@@ -277,7 +277,7 @@ def device_and_host_memory():
 def pick_address(s):
     device, host = device_and_host_memory()
     base = device.__cuda_array_interface__["data"][0]
-    return s.pick((base, base, base, base + 4, base + 252, base + 256, base - 4, host.ctypes.data, 0, 1,
+    return s.pick_item((base, base, base, base + 4, base + 252, base + 256, base - 4, host.ctypes.data, 0, 1,
                    2**47, 2**64 - 8, s.word(64, False)))  # fmt: skip
 
 
@@ -285,7 +285,7 @@ class DLPackSpeaker:
     """Speaks DLPack, not always well."""
 
     def __init__(self, s, capsule):
-        self.device = s.pick(
+        self.device = s.pick_item(
             ((2, 0), (1, 0), (13, 0), (2, 77), (3, 0), (2**40, 0), (2,), None, (2, -1), "ab")
         )
         self.capsule = capsule
@@ -303,7 +303,7 @@ def use_array(array, s):
     call_or_exception(lambda: array.__cuda_array_interface__)
     call_or_exception(lambda: array.T)
     call_or_exception(lambda: array[s.integer()])
-    call_or_exception(lambda: array[:: s.pick((1, 2, -1))])
+    call_or_exception(lambda: array[:: s.pick_item((1, 2, -1))])
     call_or_exception(array.reshape, -1)
     if array.nbytes <= 4096:  # only the simulator can check which memory exists
         call_or_exception(array.copy_to_host)
@@ -315,19 +315,19 @@ def fuzz_dlpack(data):
     """Capsules with hostile tensors. An accepted capsule is released once; a rejected capsule is not
     changed."""
     s = FuzzSource(data)
-    name = CAPSULES[0] if s.flag() else s.pick(CAPSULES)
-    count = s.below(5)
+    name = CAPSULES[0] if s.draw_flag() else s.pick_item(CAPSULES)
+    count = s.integer_below(5)
     shape = (ctypes.c_int64 * max(count, 1))(*[s.word() for _ in range(count)])
     strides = (ctypes.c_int64 * max(count, 1))(*[s.word() for _ in range(count)])
     tensor = DLPackTensor(
-        data=pick_address(s), device_type=s.pick((2, 2, 2, 1, 3, 13, 7, -1, s.word(32))),
-        device_id=s.pick((0, 0, 0, 1, -1, s.word(32))), ndim=s.pick((count, count, count, -1, s.word(32))),
-        code=s.pick((2, 2, 0, 1, 4, 5, 6, s.byte())), bits=s.pick((32, 32, 8, 64, 16, 1, s.byte())),
-        lanes=s.pick((1, 1, 1, 0, 4, 65535)), byte_offset=s.pick((0, 0, 4, s.word(64, False))),
+        data=pick_address(s), device_type=s.pick_item((2, 2, 2, 1, 3, 13, 7, -1, s.word(32))),
+        device_id=s.pick_item((0, 0, 0, 1, -1, s.word(32))), ndim=s.pick_item((count, count, count, -1, s.word(32))),
+        code=s.pick_item((2, 2, 0, 1, 4, 5, 6, s.byte())), bits=s.pick_item((32, 32, 8, 64, 16, 1, s.byte())),
+        lanes=s.pick_item((1, 1, 1, 0, 4, 65535)), byte_offset=s.pick_item((0, 0, 4, s.word(64, False))),
     )  # fmt: skip
     # (NumPy accepts 1, 3, 11 and 13 as host devices.) Two properties cannot be checked: ndim larger
     # than the shape (such a tensor has shape NULL), and the extent of host memory.
-    speaks = s.flag()
+    speaks = s.draw_flag()
     is_host = tensor.device_type in (1, 3, 11) or (speaks and tensor.device_type == 13)
     if is_host:
         tensor.data, tensor.byte_offset, count = (
@@ -335,16 +335,16 @@ def fuzz_dlpack(data):
             0,
             min(tensor.ndim, 1),
         )
-        shape[0], strides[0] = s.below(8), 1
+        shape[0], strides[0] = s.integer_below(8), 1
         tensor.ndim = count
     if tensor.ndim <= count:
-        tensor.shape = shape if is_host or not s.flag(8) else None
-        tensor.strides = strides if s.flag() else None
-    has_deleter = not s.flag(4)
+        tensor.shape = shape if is_host or not s.draw_flag(8) else None
+        tensor.strides = strides if s.draw_flag() else None
+    has_deleter = not s.draw_flag(4)
     deleter = ctypes.cast(_deleter, ctypes.c_void_p) if has_deleter else None
     if name == CAPSULES[1]:
         managed = ManagedTensorVersioned(
-            s.pick((1, 1, 0, 2, 2**32 - 1)), s.byte(), None, deleter, s.word(64, False), tensor
+            s.pick_item((1, 1, 0, 2, 2**32 - 1)), s.byte(), None, deleter, s.word(64, False), tensor
         )
     else:
         managed = ManagedTensor(tensor, None, deleter)
@@ -353,7 +353,7 @@ def fuzz_dlpack(data):
     # NumPy may hold a tensor for as long as an exception holds its array.
     _tensors.append((managed, shape, strides))
     _deleted.clear()
-    taker = s.pick((cuda.from_dlpack, _core.from_dlpack, cuda.as_cuda_array, cuda.to_device))
+    taker = s.pick_item((cuda.from_dlpack, _core.from_dlpack, cuda.as_cuda_array, cuda.to_device))
     array, _ = call_or_exception(taker, given)
     again, _ = call_or_exception(taker, capsule)
     is_used = ctypes.pythonapi.PyCapsule_IsValid
@@ -381,39 +381,41 @@ TYPESTRS = ("<f4", "<f4", "|u1", "<i8", ">f4", "<c16", "|V8", "O", "<f2", "", "f
 def fuzz_interface(data):
     """Reads dictionaries of the CUDA Array Interface with invalid fields."""
     s = FuzzSource(data)
-    ndim = s.below(4)
+    ndim = s.integer_below(4)
 
     def pick_numbers(count):
         values = tuple(s.integer() for _ in range(count))
         return (
             values
-            if not s.flag(12)
-            else s.pick((list(values), None, 5, (None,) * count, ("a",), (1.5,)))
+            if not s.draw_flag(12)
+            else s.pick_item((list(values), None, 5, (None,) * count, ("a",), (1.5,)))
         )
 
     what = {
         "shape": pick_numbers(ndim),
-        "typestr": s.pick(TYPESTRS),
-        "data": s.pick(
-            ((pick_address(s), s.flag()),) * 5
+        "typestr": s.pick_item(TYPESTRS),
+        "data": s.pick_item(
+            ((pick_address(s), s.draw_flag()),) * 5
             + (None, (1,), (None, True), ("a", 0), (2**70, False), (-1, 0))
         ),
-        "version": s.pick((3, 3, 3, 2, 0, 4, -1, None, 2**70, "3")),
-        "strides": s.pick((None, None, pick_numbers(ndim), pick_numbers(ndim + 1))),
-        "stream": s.pick((None, None, None, 1, 2, 0, -1, 2**70, "1")),
+        "version": s.pick_item((3, 3, 3, 2, 0, 4, -1, None, 2**70, "3")),
+        "strides": s.pick_item((None, None, pick_numbers(ndim), pick_numbers(ndim + 1))),
+        "stream": s.pick_item((None, None, None, 1, 2, 0, -1, 2**70, "1")),
     }
-    if s.flag(6):
-        what["mask"] = s.pick((None, 5))
-    if s.flag(6):
-        what["descr"] = s.pick(
+    if s.draw_flag(6):
+        what["mask"] = s.pick_item((None, 5))
+    if s.draw_flag(6):
+        what["descr"] = s.pick_item(
             (None, [], [("a", "<f4")], [("", "|V4")], 5, [(1, 2, 3)], [("a", "O")])
         )
-    for _ in range(s.below(3)):
-        what.pop(s.pick(tuple(what) or ("x",)), None)
+    for _ in range(s.integer_below(3)):
+        what.pop(s.pick_item(tuple(what) or ("x",)), None)
     thing = InterfaceObject()
-    thing.__cuda_array_interface__ = what if not s.flag(16) else s.pick((None, 5, [what], "x"))
+    thing.__cuda_array_interface__ = (
+        what if not s.draw_flag(16) else s.pick_item((None, 5, [what], "x"))
+    )
     array, _ = call_or_exception(
-        s.pick((cuda.as_cuda_array, _core.from_interface, cuda.to_device)), thing
+        s.pick_item((cuda.as_cuda_array, _core.from_interface, cuda.to_device)), thing
     )
     if isinstance(array, _core.DeviceArray):
         use_array(array, s)
@@ -459,7 +461,7 @@ class OddObject:
     """An object whose attributes return unusual values."""
 
     def __init__(self, s):
-        self.kind = s.below(6)
+        self.kind = s.integer_below(6)
 
     def _odd_value(self):
         if self.kind == 0:
@@ -484,36 +486,38 @@ class OddObject:
 
 def pick_value(s):
     device, host = device_and_host_memory()
-    kind = s.below(20)
+    kind = s.integer_below(20)
     if kind < 3:
         return s.integer()
     if kind < 5:
-        return s.pick(
+        return s.pick_item(
             (0.0, 1.5, float("nan"), float("inf"), 1e308, -1e-320, 1j, complex("nan"), True, None)
         )
     if kind < 8:
-        return device[s.integer() : s.integer() : s.pick((1, 2, -1, -3))]
+        return device[s.integer() : s.integer() : s.pick_item((1, 2, -1, -3))]
     if kind == 8:
-        return call_or_exception(device.reshape, tuple(s.integer(9) for _ in range(s.below(4))))[0]
+        return call_or_exception(
+            device.reshape, tuple(s.integer(9) for _ in range(s.integer_below(4)))
+        )[0]
     if kind == 9:
-        return host[s.integer() :: s.pick((1, 2, -1))]
+        return host[s.integer() :: s.pick_item((1, 2, -1))]
     if kind == 10:
-        dtype = s.pick(("f4", "i4", ">f4", "c8", "O", "U3", "M8[s]", "f4,i4", "V3", "?"))
-        return np.zeros(tuple(s.below(3) for _ in range(s.below(4))), dtype)
+        dtype = s.pick_item(("f4", "i4", ">f4", "c8", "O", "U3", "M8[s]", "f4,i4", "V3", "?"))
+        return np.zeros(tuple(s.integer_below(3) for _ in range(s.integer_below(4))), dtype)
     if kind == 11:
-        return s.pick((np.float32, np.int8, np.uint64, np.complex128, np.bool_, np.float16))(
-            s.below(3)
+        return s.pick_item((np.float32, np.int8, np.uint64, np.complex128, np.bool_, np.float16))(
+            s.integer_below(3)
         )
     if kind == 12:
         return OddObject(s)
     if kind == 13:
-        dtype = s.pick(("f4", "i4", "f8", "f4,i4", "?"))
+        dtype = s.pick_item(("f4", "i4", "f8", "f4,i4", "?"))
         return call_or_exception(
-            cuda.device_array, tuple(s.below(4) for _ in range(s.below(3))), dtype
+            cuda.device_array, tuple(s.integer_below(4) for _ in range(s.integer_below(3))), dtype
         )[0]
     if kind == 14:
-        return [pick_value(s) for _ in range(s.below(3))]
-    return s.pick((None, "x", b"abc", (), (1, 2), [1], {}, len, OddObject, memoryview(b"abc"), np.dtype("f4"),
+        return [pick_value(s) for _ in range(s.integer_below(3))]
+    return s.pick_item((None, "x", b"abc", (), (1, 2), [1], {}, len, OddObject, memoryview(b"abc"), np.dtype("f4"),
                    2**200, -(2**63), bytearray(4), cuda.default_stream()))  # fmt: skip
 
 
@@ -521,20 +525,20 @@ def pick_value(s):
 def fuzz_launches(data):
     """Launches kernels with random parameters, arguments and configurations."""
     s = FuzzSource(data)
-    if s.flag(3):
-        kernel = s.pick(body_kernels())
+    if s.draw_flag(3):
+        kernel = s.pick_item(body_kernels())
         count = 2
     else:
-        count, first = s.below(3), s.below(len(PARAMETERS))
+        count, first = s.integer_below(3), s.integer_below(len(PARAMETERS))
         kernel = empty_kernel(*(PARAMETERS[first], PARAMETERS[first - 7])[:count])
-    configuration = (1, s.pick((1, 32)))
-    if s.flag(3):
+    configuration = (1, s.pick_item((1, 32)))
+    if s.draw_flag(3):
         configuration = tuple(
-            pick_value(s) if s.flag(3) else s.pick((1, 1, 2, (1, 1), (2, 2, 1), 0, -1))
-            for _ in range(s.below(6))
+            pick_value(s) if s.draw_flag(3) else s.pick_item((1, 1, 2, (1, 1), (2, 2, 1), 0, -1))
+            for _ in range(s.integer_below(6))
         )
-    if s.flag(8):
-        count = s.below(5)
+    if s.draw_flag(8):
+        count = s.integer_below(5)
     launcher, _ = call_or_exception(lambda: kernel[configuration])
     if launcher is not None:
         # A grid of millions of blocks is not an error, only slow.
@@ -549,16 +553,16 @@ def fuzz_indexing(data):
     """Tests slices and indices of device arrays: Each call returns NumPy's result, or raises an error if
     NumPy does."""
     s = FuzzSource(data)
-    shape = tuple(s.below(4) for _ in range(s.below(4)))
+    shape = tuple(s.integer_below(4) for _ in range(s.integer_below(4)))
     host = np.arange(int(np.prod(shape)), dtype="i4").reshape(shape)
     device = cuda.to_device(host)
-    for _ in range(1 + s.below(3)):
+    for _ in range(1 + s.integer_below(3)):
         key = tuple(
-            s.pick((s.integer(5), slice(s.integer(5), s.integer(5), s.pick((None, 1, 2, -1, -2, s.integer()))),
+            s.pick_item((s.integer(5), slice(s.integer(5), s.integer(5), s.pick_item((None, 1, 2, -1, -2, s.integer()))),
                     slice(None), Ellipsis, None, np.int8(1), True, OddObject(s), 1.5, "x"))
-            for _ in range(s.below(5))
+            for _ in range(s.integer_below(5))
         )  # fmt: skip
-        if len(key) == 1 and s.flag():
+        if len(key) == 1 and s.draw_flag():
             key = key[0]
         theirs, wrong = call_or_exception(host.__getitem__, key)
         ours, problem = call_or_exception(device.__getitem__, key)
@@ -602,12 +606,12 @@ def fuzz_ufuncs(data):
 
         _ufuncs.extend([plus, dot, cuda.reduce("a + b")])
     s = FuzzSource(data)
-    function = s.pick(_ufuncs)
-    name = s.pick((None, None, None, "reduce", "accumulate", "outer", "at", "reduceat"))
+    function = s.pick_item(_ufuncs)
+    name = s.pick_item((None, None, None, "reduce", "accumulate", "outer", "at", "reduceat"))
     called = getattr(function, name, function) if name else function
     options = {}
-    for _ in range(s.below(3)):
-        option = s.pick(
+    for _ in range(s.integer_below(3)):
+        option = s.pick_item(
             (
                 "out",
                 "where",
@@ -622,10 +626,12 @@ def fuzz_ufuncs(data):
                 "x",
             )
         )
-        options[option] = s.pick(
+        options[option] = s.pick_item(
             (pick_value(s), None, s.integer(), (0,), (pick_value(s),), "same_kind", "f4")
         )
-    made, _ = call_or_exception(called, *[pick_value(s) for _ in range(s.below(5))], **options)
+    made, _ = call_or_exception(
+        called, *[pick_value(s) for _ in range(s.integer_below(5))], **options
+    )
     if isinstance(made, _core.DeviceArray) and made.nbytes < 1 << 16:
         call_or_exception(made.copy_to_host)
 
@@ -641,7 +647,9 @@ def fuzz_decorators(data):
     s = FuzzSource(data)
     names = ("a", "b", "out", "class", "int", "é", "_", "nl_a", "threadIdx")
     parameters = list(
-        dict.fromkeys(s.pick(names[:3] if s.flag() else names) for _ in range(s.below(4)))
+        dict.fromkeys(
+            s.pick_item(names[:3] if s.draw_flag() else names) for _ in range(s.integer_below(4))
+        )
     )
     bodies = (
         "",
@@ -656,24 +664,24 @@ def fuzz_decorators(data):
         "static int x;",
         "/*",
     )
-    text = f"def f({', '.join(p for p in parameters if p not in ('class',))}):\n    {s.pick(bodies)!r}\n"
+    text = f"def f({', '.join(p for p in parameters if p not in ('class',))}):\n    {s.pick_item(bodies)!r}\n"
     exec(compile(text, "<fuzz>", "exec"), _scope)
-    function = s.pick(
+    function = s.pick_item(
         (_scope["f"], _scope["f"], _scope["f"], None, 5, "a + b", len, OddObject(s), lambda a: a)
     )
     options = {}
     known = ("debug", "boundscheck", "opt", "lineinfo", "fastmath", "max_registers", "launch_bounds", "link", "std",
              "headers", "options", "device", "inline", "cooperative", "cluster", "cache", "extensions", "name",
              "source", "identity", "target", "nopython", "writable_args", "x")  # fmt: skip
-    for _ in range(s.below(3)):
-        options[s.pick(known)] = s.pick((True, False, None, 0, 1, -1, 4, 2**40, "c++17", "c++3", "cuda", "cpu", (), (1,),
+    for _ in range(s.integer_below(3)):
+        options[s.pick_item(known)] = s.pick_item((True, False, None, 0, 1, -1, 4, 2**40, "c++17", "c++3", "cuda", "cpu", (), (1,),
                                          (0, 0), [], ["-DX=1"], ["-nonsense"], {"a.h": ""}, {1: 2}, 1.5, b"x", OddObject(s)))  # fmt: skip
     signature = (
         s.text(TYPE_TOKENS, 8)
-        if s.flag()
-        else s.pick(("void(float32[:])", "float32(float32)", None, [], 5))
+        if s.draw_flag()
+        else s.pick_item(("void(float32[:])", "float32(float32)", None, [], 5))
     )
-    kind = s.below(6)
+    kind = s.integer_below(6)
     if kind == 0:
         made, _ = call_or_exception(lambda: cuda.jit(signature, **options)(function))
     elif kind == 1:
@@ -683,7 +691,7 @@ def fuzz_decorators(data):
             lambda: vectorize([signature], **{"target": "cuda", **options})(function)
         )
     elif kind == 3:
-        layout = s.text(LAYOUT_TOKENS, 8) if s.flag() else "(n)->()"
+        layout = s.text(LAYOUT_TOKENS, 8) if s.draw_flag() else "(n)->()"
         made, _ = call_or_exception(
             lambda: guvectorize([signature], layout, **{"target": "cuda", **options})(function)
         )
@@ -693,9 +701,9 @@ def fuzz_decorators(data):
         )
     else:
         made, _ = call_or_exception(lambda: jit(signature, **options)(function))
-    if made is not None and callable(made) and s.flag(4):
+    if made is not None and callable(made) and s.draw_flag(4):
         call_or_exception(repr, made)
-        call_or_exception(made, *[pick_value(s) for _ in range(s.below(3))])
+        call_or_exception(made, *[pick_value(s) for _ in range(s.integer_below(3))])
 
 
 # ---- all of them --------------------------------------------------------------------------------------------

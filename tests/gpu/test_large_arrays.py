@@ -64,7 +64,7 @@ def ones_at_marks(size):
     return [1] * len(marked_indices(size))
 
 
-def test_elementwise_with_64_bit_indices(array_size):
+def test_elementwise_functions_with_64_bit_indices_are_correct(array_size):
     x = zeros_with_ones_at_marks(array_size)
     y = x + x
     assert values_at_marks(y, array_size) == [2] * len(marked_indices(array_size))
@@ -74,7 +74,7 @@ def test_elementwise_with_64_bit_indices(array_size):
     ) == 3 * len(marked_indices(array_size))
 
 
-def test_reductions_with_64_bit_indices(array_size):
+def test_reductions_with_64_bit_indices_are_correct(array_size):
     x = zeros_with_ones_at_marks(array_size)
     count = len(marked_indices(array_size))
     assert int(x.sum()) == int(np.count_nonzero(x)) == count
@@ -100,20 +100,20 @@ def test_reductions_with_64_bit_indices(array_size):
     )
 
 
-def test_scan_with_64_bit_indices(array_size):
+def test_scan_with_64_bit_indices_is_correct(array_size):
     x = zeros_with_ones_at_marks(array_size, needs=6)
     sums = np.cumsum(x, dtype="i1")
     assert values_at_marks(sums, array_size) == list(range(1, len(marked_indices(array_size)) + 1))
 
 
-def test_sort_with_64_bit_indices(array_size):
+def test_sort_with_64_bit_indices_is_correct(array_size):
     x = zeros_with_ones_at_marks(array_size, needs=6)
     x.sort()
     count = len(marked_indices(array_size))
     assert int(x[: array_size - count].sum()) == 0 and int(x[array_size - count :].sum()) == count
 
 
-def test_masks_and_gathers_with_64_bit_indices(array_size):
+def test_masks_and_gathers_with_64_bit_indices_are_correct(array_size):
     x = zeros_with_ones_at_marks(array_size, needs=12)
     assert x[x == 1].size == len(marked_indices(array_size))
     assert np.flatnonzero(x).copy_to_host().tolist() == marked_indices(array_size)
@@ -128,7 +128,7 @@ def test_masks_and_gathers_with_64_bit_indices(array_size):
     )
 
 
-def test_copies_of_views_with_64_bit_indices(array_size):
+def test_copies_of_views_with_64_bit_indices_are_correct(array_size):
     x = zeros_with_ones_at_marks(array_size, needs=4)
     backwards = x[::-1]
     y = backwards.copy()
@@ -145,7 +145,7 @@ def test_copies_of_views_with_64_bit_indices(array_size):
     ]
 
 
-def test_astype_with_64_bit_indices(array_size):
+def test_astype_with_64_bit_indices_is_correct(array_size):
     x = zeros_with_ones_at_marks(array_size, needs=4)
     y = x.astype("u1") if array_size > HALF * 2 else x.astype("f4")
     assert values_at_marks(y, array_size) == ones_at_marks(array_size) and float(
@@ -153,7 +153,7 @@ def test_astype_with_64_bit_indices(array_size):
     ) == len(marked_indices(array_size))
 
 
-def test_kernels_with_64_bit_indices(array_size):
+def test_kernels_with_64_bit_indices_write_the_marked_elements(array_size):
     x = zeros_with_ones_at_marks(array_size, needs=2)
 
     @cuda.jit
@@ -178,7 +178,7 @@ def add_int8(x, y):
     "x + y"
 
 
-def test_ufunc_of_broadcast_operands_with_64_bit_indices(array_size):
+def test_ufunc_of_broadcast_operands_with_64_bit_indices_is_correct(array_size):
     x = zeros_with_ones_at_marks(array_size, needs=4)
     columns = x[: array_size // 2 * 2].reshape(-1, 2)
     y = add_int8(columns, cuda.to_device(np.array([1, 2], "i1")))
@@ -224,7 +224,7 @@ running = register_gufunc(
 @pytest.mark.parametrize("staged", (False, True, None))
 @pytest.mark.parametrize("name", ("last", "total", "running"))
 @pytest.mark.parametrize("broadcast", (False, True))
-def test_gufuncs_with_64_bit_loop_indices(name, staged, n, broadcast):
+def test_gufuncs_with_64_bit_loop_indices_are_correct(name, staged, n, broadcast):
     """Tests more than 2**31 loop indices, with all cores in memory, and with one core broadcast."""
     loop = HALF + 4
     f = GUFUNCS[name]
@@ -246,7 +246,7 @@ def test_gufuncs_with_64_bit_loop_indices(name, staged, n, broadcast):
     assert values_at_marks(flat, loop) == [1 if name == "last" else n] * len(marked_indices(loop))
 
 
-def test_block_gufunc_with_64_bit_loop_indices():
+def test_block_gufunc_with_64_bit_loop_indices_is_correct():
     loop = HALF + 4
     x = zeros_with_ones_at_marks(loop)
     y = block_total(x[:, None])
@@ -255,7 +255,7 @@ def test_block_gufunc_with_64_bit_loop_indices():
     ) == ones_at_marks(loop)
 
 
-def test_dot_products_with_64_bit_indices():
+def test_dot_products_with_64_bit_indices_are_correct():
     x = zeros_with_ones_at_marks(HALF + 777, "f4", needs=2)
     x.fill(1)
     assert float(x.dot(x)) == float(np.vdot(x, x)) == np.float32(HALF + 777)
@@ -264,7 +264,7 @@ def test_dot_products_with_64_bit_indices():
     assert float(x.std()) == 0
 
 
-def test_random_numbers_and_bincount_with_64_bit_indices(array_size):
+def test_random_numbers_and_bincount_with_64_bit_indices_are_correct(array_size):
     rng = cuda.random.default_rng(1)
     x = rng.integers(0, 4, array_size, dtype="i1")
     counts = np.bincount(x[: HALF + 777]).copy_to_host()

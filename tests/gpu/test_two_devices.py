@@ -511,7 +511,7 @@ assert result.returncode == 0 and "good" in result.stdout, result.stdout + resul
     assert "good" in two_device_runner(maker, START + code).stdout
 
 
-def test_processes_that_write_to_each_other(two_device_runner):
+def test_processes_write_to_the_memory_of_other_devices(two_device_runner):
     """Each device has a worker, which adds to the memory of all devices."""
     worker = (
         OPEN

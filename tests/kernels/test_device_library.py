@@ -439,7 +439,7 @@ def test_abs_angle_and_parts_match_numpy(complex_kernels, dtype):
     assert (out[7:] == 1).all()
 
 
-def test_complex_arithmetic_with_real_numbers(complex_kernels):
+def test_complex_arithmetic_with_real_numbers_matches_numpy(complex_kernels):
     z, d, n = 1.5 - 2j, 0.5, 3
     (out,) = run_on_copies(
         complex_kernels.mixed, 1, 1, np.complex64(z), d, n, np.zeros(9, np.complex128)

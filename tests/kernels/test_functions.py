@@ -293,7 +293,7 @@ def test_address_space_predicates_classify_pointers():
     assert out.tolist() == [[shared, shared, shared, shared, 2]] * 2
 
 
-def test_older_thread_index_names():
+def test_older_names_of_thread_indices_compile():
     out = np.zeros(4, np.int32)
     cuda.module(PLACES).older_names[1, 32](8, out)
     assert out.tolist() == [3, 0, 1, 8]

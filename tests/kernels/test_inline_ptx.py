@@ -157,7 +157,7 @@ def test_inline_ptx_warp_operations_match_expected(ptx_kernels):
     assert np.array_equal(out[5], 2**lanes - 1) and np.array_equal(out[6], lanes != 3)
 
 
-def test_inline_ptx_narrow_atomics_in_preprocessor_branches():
+def test_inline_ptx_narrow_atomics_work_next_to_preprocessor_branches():
     m = cuda.module(r"""
     __global__ void k(unsigned short *x, unsigned *y) {
         asm volatile("atom.add.noftz.bf16 %0, [%1], %2;" : "=h"(x[1]) : "l"(x), "h"((unsigned short)0x3f80));

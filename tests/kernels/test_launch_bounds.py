@@ -58,7 +58,7 @@ def test_launch_bounds_of_a_source_limit_the_block_size(name, limit):
         kernel[1, limit](cuda.to_device(np.zeros(1, np.int32)))
 
 
-def test_launch_bounds_with_checks_enabled():
+def test_launch_bounds_limit_the_block_size_with_checks_enabled():
     @cuda.jit("void(int32[:])", launch_bounds=64, debug=True)
     def count_threads(out):
         "atomicAdd(&out[0], 1);"

@@ -600,7 +600,7 @@ def test_managed_variables_are_shared_with_the_host():
     assert module.get_global("u").copy_to_host().tolist() == [0, 3]
 
 
-def test_short_names_of_unsigned_integers():
+def test_short_names_of_unsigned_integers_compile():
     """As nvcc has them. A source may define them, too."""
     kernel = cuda.jit(source="__global__ void k(uint* x, ushort a, ulong b) { x[0] = a + b; }")
     again = cuda.jit(source="typedef unsigned int uint; __global__ void k(uint* x) { x[0] += 1; }")

@@ -170,7 +170,7 @@ def test_non_ascii_names_are_captured():
     assert x[0] == 6 and σ
 
 
-def test_macros_and_includes_in_a_body():
+def test_macros_and_includes_of_a_body_are_used():
     @cuda.jit
     def use_macros_and_includes(x):
         """

@@ -13,7 +13,7 @@ def traced_calls(operation):
         _core.trace(False)
 
 
-def traced_again(operation):
+def driver_calls_when_warm(operation):
     """Returns the driver calls of the second call, when kernels are compiled, memory is pooled, and
     no work is queued."""
     operation()

@@ -132,7 +132,7 @@ class PlacedArray:
 PLACES = ["host", "device", "device", "foreign", "dlpack", "list"]
 
 
-def place_argument(placed, place):
+def convert_to_argument(placed, place):
     """Returns the drawn array as an argument of the kind `place`, which is one of PLACES."""
     if place == "device":
         return placed.device()
@@ -190,7 +190,7 @@ def result_or_error(function, *args, **keywords):
         return None, error
 
 
-def check_alike(ours, theirs, compare):
+def assert_same_value_or_error(ours, theirs, compare):
     """Asserts that two outcomes have the same result, or the same kind of error."""
     (result, error), (expected, refused) = ours, theirs
     if refused is None:

@@ -154,7 +154,7 @@ def python_body(x):
 
 
 @register_case
-def python_nested(x):
+def nested_python_loops(x):
     @cuda.jit(stoppable=True)
     def loop_nested(x):
         for i in range(1 << 30):
@@ -384,7 +384,7 @@ def large_host_array(x):
 
 
 @register_case
-def other_thread(x):
+def kernel_of_other_thread(x):
     kernel = _make_spin_kernel()
     kernel[1, 1](cuda.to_device(np.ones(2, np.int32)))
     thread = threading.Thread(target=lambda: (kernel[4, 32](x),))
@@ -418,7 +418,7 @@ def interrupt_call(start):
     return milliseconds, text
 
 
-def check_next():
+def assert_next_launch_works():
     good = cuda.jit(source="__global__ void good(int *x) { x[threadIdx.x] = 42; }")
     x = cuda.to_device(np.zeros(64, np.int32))
     good[1, 64](x)
@@ -430,5 +430,5 @@ if __name__ == "__main__":
     for name in sys.argv[1:] or CASES:
         print(name, end=" ", flush=True)
         milliseconds, text = interrupt_call(CASES[name])
-        check_next()
+        assert_next_launch_works()
         print(f"{milliseconds:.1f} {text}", flush=True)

@@ -3,7 +3,7 @@
 import sys
 
 
-def ours_in(function):
+def numbalite_functions_in(function):
     """Returns the Python functions of numbalite that run in a call."""
     codes = []
 

@@ -29,7 +29,7 @@ def assert_same(function, on_device, on_host, keywords=None):
         warnings.simplefilter("ignore")
         theirs = result_or_error(function, *on_host, **keywords)
         ours = result_or_error(function, *on_device, **keywords)
-    drawn.check_alike(ours, theirs, assert_equal_results)
+    drawn.assert_same_value_or_error(ours, theirs, assert_equal_results)
 
 
 def to_device(value):

@@ -101,9 +101,9 @@ class _PTXThread:
             if name.startswith("bra"):
                 at = labels[operands[0]]
             else:
-                self.step(name, operands)
+                self.execute_instruction(name, operands)
 
-    def value(self, text):
+    def operand_value(self, text):
         if text.startswith("%"):
             # Some registers are read before they are set; the value is not used
             return self.registers.get(text, 0)
@@ -114,12 +114,12 @@ class _PTXThread:
         except ValueError:
             return 0  # the parameter's name: its address
 
-    def address(self, text):
+    def operand_address(self, text):
         name, sign, offset = re.fullmatch(r"\[([^+\-\]]+)(?:(\+-?|-)(\d+))?\]", text).groups()
         distance = int(offset or 0)
-        return self.value(name) + (-distance if sign and "-" in sign else distance)
+        return self.operand_value(name) + (-distance if sign and "-" in sign else distance)
 
-    def step(self, name, operands):
+    def execute_instruction(self, name, operands):
         types = _TYPE.findall(name)
         operation = name.split(".")[0]
         if operation in ("ld", "st"):
@@ -128,7 +128,7 @@ class _PTXThread:
         if operation == "setp":
             kind, bits = types[0]
             compare = name.split(".")[1]
-            a, b = (_to_kind(self.value(text), kind, int(bits)) for text in of[:2])
+            a, b = (_to_kind(self.operand_value(text), kind, int(bits)) for text in of[:2])
             unordered = kind == "f" and (a != a or b != b)
             compared = _COMPARE[compare.removesuffix("u") if kind == "f" else compare](a, b)
             if unordered:
@@ -136,7 +136,7 @@ class _PTXThread:
             self.registers[to] = compared
             return None
         if name.endswith(".pred"):
-            values = [self.value(text) for text in of]
+            values = [self.operand_value(text) for text in of]
             result = _OPERATIONS[operation](*values)
             self.registers[to] = (not values[0]) if operation == "not" else bool(result)
             return None
@@ -145,13 +145,13 @@ class _PTXThread:
         if to.startswith("{") or (of and of[0].startswith("{")):
             return self.move_parts(to, of[0], bits)
         mask = (1 << bits) - 1
-        values = [self.value(text) for text in of]
+        values = [self.operand_value(text) for text in of]
         if operation == "selp":
             result = values[0] if self.registers[of[2]] else values[1]
         elif operation == "cvta":
             result = values[0]
         elif operation == "cvt":
-            result = self.convert(values[0], types)
+            result = self.convert_number(values[0], types)
         elif operation in ("shl", "shr"):
             shift = min(values[1], 64)
             first = _to_kind(values[0], kind, bits)
@@ -190,7 +190,7 @@ class _PTXThread:
         self.registers[to] = result & mask
         return None
 
-    def convert(self, value, types):
+    def convert_number(self, value, types):
         (kind, bits), (of, of_bits) = types[0], types[-1]
         number = _to_kind(value, of, int(of_bits))
         if kind == "f":
@@ -203,19 +203,20 @@ class _PTXThread:
             names = re.findall(r"[^{},\s]+", to)
             each = bits // len(names)
             for i, name in enumerate(names):
-                self.registers[name] = self.value(of) >> each * i & ((1 << each) - 1)
+                self.registers[name] = self.operand_value(of) >> each * i & ((1 << each) - 1)
             return
         names = re.findall(r"[^{},\s]+", of)
         each = bits // len(names)
         self.registers[to] = sum(
-            (self.value(name) & ((1 << each) - 1)) << each * i for i, name in enumerate(names)
+            (self.operand_value(name) & ((1 << each) - 1)) << each * i
+            for i, name in enumerate(names)
         )
 
     def load_or_store(self, name, types, operands):
         size = int(types[0][1]) // 8
         of, at = operands if name.startswith("ld") else operands[::-1]
         registers = re.findall(r"[^{},\s]+", of)
-        address, count = self.address(at), len(registers)
+        address, count = self.operand_address(at), len(registers)
         if address % (size * count):
             raise MisalignedAccess(
                 f"{name} at {address:#x}, which is no multiple of {size * count}"
@@ -238,5 +239,5 @@ class _PTXThread:
                     _to_signed(loaded, 8 * size) & 0xFFFFFFFF if types[0][0] == "s" else loaded
                 )
             else:
-                stored = self.value(register) & ((1 << 8 * size) - 1)
+                stored = self.operand_value(register) & ((1 << 8 * size) - 1)
                 memory[part] = stored.to_bytes(size, "little")

@@ -200,26 +200,28 @@ class TypedValue:
     __gt__, __ge__ = _comparison_operator(operator.gt), _comparison_operator(operator.ge)
     __eq__, __ne__ = _comparison_operator(operator.eq), _comparison_operator(operator.ne)
 
-    def _widened(self):
+    def _widened_dtype(self):
         if not is_whole(self.dtype):
             return self.dtype
         return UINT64 if self.dtype.kind == "u" else INT64
 
-    def _narrow(self):
+    def _dtype_of_sign(self):
         """Returns the type in which a sign is computed: unsigned numbers are widened afterwards."""
-        return self.dtype if self.dtype.kind == "u" else self._widened()
+        return self.dtype if self.dtype.kind == "u" else self._widened_dtype()
 
     def __neg__(self):
-        negated = make_result(-cast_to_type(self, self._narrow()).value, self._narrow())
-        return cast_to_type(negated, self._widened())
+        negated = make_result(
+            -cast_to_type(self, self._dtype_of_sign()).value, self._dtype_of_sign()
+        )
+        return cast_to_type(negated, self._widened_dtype())
 
     def __pos__(self):
-        return cast_to_type(self, self._widened())
+        return cast_to_type(self, self._widened_dtype())
 
     def __invert__(self):
         if self.dtype == BOOL:
             return TypedValue(not self.value, BOOL)
-        return cast_to_type(make_result(~self.value, self._narrow()), self._widened())
+        return cast_to_type(make_result(~self.value, self._dtype_of_sign()), self._widened_dtype())
 
     def __abs__(self):
         if self.dtype.kind == "c":

@@ -17,7 +17,7 @@ def count_live_objects():
     return dict(_core.live())
 
 
-def walk_through(operation, arm):
+def fail_steps_until_success(operation, arm):
     """Fails step 1, 2, 3... of the operation until it succeeds; checks each failure. Returns the failures."""
     operation()  # run once before, so that compiled, loaded and cached objects exist
     cuda.synchronize()
@@ -56,7 +56,7 @@ def count_after_collection():
     return _core.live()
 
 
-def walk_closely_through(operation, fail, clean):
+def fail_steps_without_repeat(operation, fail, clean):
     """Fails step 1, 2, 3... until the operation succeeds without reaching the failing step.
 
     The operation is not repeated between the steps, because there may be thousands of them.

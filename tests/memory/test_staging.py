@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from kit.calls import traced_again
+from kit.calls import driver_calls_when_warm
 
 from numbalite import _core, cuda, errors, guvectorize, vectorize
 
@@ -197,7 +197,7 @@ def test_small_kernel_arguments_are_copied_together(n, all_fit):
         add_to_rows[8, 128](a, cuda.InOut(b), cuda.Out(c[1]), cuda.InOut(d), cuda.In(e))
         turns += 1
 
-    calls = traced_again(launch_with_host_arrays)
+    calls = driver_calls_when_warm(launch_with_host_arrays)
     np.testing.assert_array_equal(c[1], a + turns + 3)
     assert (b == 1 + turns).all() and (d == np.arange(n) * 4 + 3 + 2 * turns).all()
     assert (c[0] == -1).all()
@@ -212,11 +212,11 @@ def test_small_kernel_arguments_are_copied_together(n, all_fit):
 @pytest.mark.sim
 def test_array_passed_twice_is_copied_once():
     x, y = np.arange(300_000.0), np.ones(300_000)
-    traced_again(lambda: double_and_add(x, x, out=y))
+    driver_calls_when_warm(lambda: double_and_add(x, x, out=y))
     np.testing.assert_array_equal(y, x * 3)
     assert _core.copied() == (x.nbytes, y.nbytes)
     small = np.arange(5, dtype="f4")
-    traced_again(
+    driver_calls_when_warm(
         lambda: add_to_rows[1, 8](small, small, small, np.zeros(2, "i4"), np.zeros(0, "u1"))
     )
     assert _core.copied() == (256 + 8, 256 + 8)
@@ -247,7 +247,7 @@ def test_input_only_arguments_are_not_waited_for():
         "y[0] += x[0] + x[2];"
 
     x, y = np.array([1, 0, 2], "f4"), cuda.to_device(np.zeros(1, "f4"))
-    calls = traced_again(lambda: add[1, 1](x, y))
+    calls = driver_calls_when_warm(lambda: add[1, 1](x, y))
     assert "cuStreamSynchronize" not in calls[calls.index("cuLaunchKernel") :]
     assert y.copy_to_host()[0] == 6
 

@@ -95,7 +95,7 @@ def test_template_kernels_are_found(head):
     assert kernel.parameters == ("a", "x", "")
 
 
-def test_sources_without_a_kernel():
+def test_scanner_finds_no_kernel_in_comments_strings_and_macros():
     source = r"""
     // __global__ void a() {}
     /* __global__ void b() {} */
@@ -226,7 +226,7 @@ def free_names_in(source, *parameters):
         ("case 1: y = K; break; default: z = 1;", {"y", "K", "z"}),
     ],
 )  # fmt: skip
-def test_free_names_of_a_body(source, names):
+def test_free_names_of_a_body_are_found(source, names):
     assert free_names_in(source) == names
 
 

@@ -109,7 +109,7 @@ def include_folders(path):
     return [*found, *(os.path.dirname(os.path.dirname(path)),)]
 
 
-def try_one(path: str, known: dict) -> dict:
+def compile_with_both_compilers(path: str, known: dict) -> dict:
     """Returns {"nvrtc": "" or the error, "sim": "" or the error, "key": hash of the text}."""
     from numbalite.compilers import hostbuild, nvrtc
     from numbalite.errors import CompileError
@@ -176,7 +176,7 @@ def main() -> None:
     paths = [path for path in kernel_files(given.folder, given.each) if given.only in path]
     results = dict(known)
     todo = [p for p in paths if not given.refused or not known.get(p) or known[p].get("sim")]
-    work = lambda path: _try_file(path, known.get(path, {}))
+    work = lambda path: _compile_file(path, known.get(path, {}))
     for path, done in run_in_parallel(todo, work, given.jobs):
         if isinstance(done, str):
             done = {"path": path, "nvrtc": done, "sim": ""}
@@ -232,9 +232,9 @@ def _run_worker(work, item, reading, writing):
         os._exit(0)
 
 
-def _try_file(path, known):
+def _compile_file(path, known):
     try:
-        return try_one(path, known)
+        return compile_with_both_compilers(path, known)
     except Exception as problem:  # any other exception is a bug of numbalite
         return {"path": path, "nvrtc": "", "sim": f"error: {type(problem).__name__}: {problem}"}
 

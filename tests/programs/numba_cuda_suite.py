@@ -151,7 +151,7 @@ INSIDE_SETTINGS = {
 }
 
 
-class InsideType(type):
+class InternalNamesType(type):
     def __getattr__(cls, name):
         if name.startswith("__"):
             raise AttributeError(name)
@@ -162,10 +162,10 @@ def private_class(name):
     """Returns a stand-in class for a class of numba's internals; for an exception, an exception class."""
     if name.endswith("Error"):
         return type(name, (Exception,), {})
-    return InsideType(name, (NumbaInternal,), {"SUPPORTED": False})
+    return InternalNamesType(name, (NumbaInternal,), {"SUPPORTED": False})
 
 
-class NumbaInternal(metaclass=InsideType):
+class NumbaInternal(metaclass=InternalNamesType):
     """A stand-in for numba's internals: it can be imported, subclassed and called, without
     effect."""
 
@@ -200,7 +200,7 @@ INSIDE_NAMES = {
 }
 
 
-class InsideModule(types.ModuleType):
+class InternalModule(types.ModuleType):
     """A stand-in for an internal module of numba."""
 
     __path__ = ()
@@ -213,7 +213,7 @@ class InsideModule(types.ModuleType):
         return private_class(name)
 
 
-class InsideFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class InternalModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Tests out of numbalite's scope: a test file, or numba's internals."""
 
     def __init__(self, folder):
@@ -240,7 +240,7 @@ class InsideFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.util.spec_from_loader(fullname, self, is_package=True)
 
     def create_module(self, spec):
-        return InsideModule(spec.name)
+        return InternalModule(spec.name)
 
     def exec_module(self, module):
         pass
@@ -256,34 +256,34 @@ def write_result(test, how, why):
 class PrintingResult(unittest.TestResult):
     """Prints the outcome of each test as soon as it ends."""
 
-    def tell(self, test, how, why=""):
+    def report_outcome(self, test, how, why=""):
         write_result(test.id().removeprefix("numba.cuda.tests."), how, why)
 
     def startTest(self, test):
         super().startTest(test)
-        self.tell(test, "begun")
+        self.report_outcome(test, "begun")
 
     def addSuccess(self, test):
-        self.tell(test, "passed")
+        self.report_outcome(test, "passed")
 
     def addSkip(self, test, reason):
-        self.tell(test, "skipped", reason)
+        self.report_outcome(test, "skipped", reason)
 
     def addExpectedFailure(self, test, err):
-        self.tell(test, "passed", "fails as numba does")
+        self.report_outcome(test, "passed", "fails as numba does")
 
     def addUnexpectedSuccess(self, test):
-        self.tell(test, "passed", "fails in numba")
+        self.report_outcome(test, "passed", "fails in numba")
 
     def addFailure(self, test, err):
-        self.tell(test, "failed", reason_of_exception(err))
+        self.report_outcome(test, "failed", reason_of_exception(err))
 
     def addError(self, test, err):
-        self.tell(test, *outcome_of_exception(err))
+        self.report_outcome(test, *outcome_of_exception(err))
 
     def addSubTest(self, test, subtest, err):
         if err is not None:
-            self.tell(test, "failed", reason_of_exception(err))
+            self.report_outcome(test, "failed", reason_of_exception(err))
 
 
 def outcome_of_exception(err):
@@ -327,7 +327,7 @@ def run_child(folder, name):
         return run_tests(folder, name)
 
 
-def name_inside():
+def add_missing_internal_names():
     for place, names in INSIDE_NAMES.items():
         module = importlib.import_module(place)
         for name in names:
@@ -342,17 +342,17 @@ def install_stand_ins(folder):
     import numbalite
 
     numbalite.install_as_numba()
-    sys.meta_path.insert(0, InsideFinder(folder))
+    sys.meta_path.insert(0, InternalModuleFinder(folder))
     has_cffi = importlib.util.find_spec("cffi") is not None
     for name in ("cffi", "ml_dtypes"):
         if importlib.util.find_spec(name) is None:
-            sys.modules[name] = InsideModule(name)
+            sys.modules[name] = InternalModule(name)
     from numbalite import cuda
 
     cuda.HAS_NUMBA = False
     cuda.cudadrv.driver._have_nvjitlink = lambda: True
     vars(numbalite.config).update(INSIDE_SETTINGS)
-    name_inside()
+    add_missing_internal_names()
     importlib.import_module("numba.cuda.typing").cffi_utils.SUPPORTED = has_cffi
     testing = importlib.import_module("numba.cuda.testing")
     testing.skip_on_cudasim = lambda reason: (

@@ -110,7 +110,7 @@ def is_device_compatible(value):
     )
 
 
-def has_type(dtype):
+def supports_dtype(dtype):
     """Returns whether the device supports the type of a `dtype=` argument."""
     try:
         return dtype is None or is_device_compatible(np.empty(0, dtype))
@@ -123,7 +123,7 @@ def are_all_compatible(value):
     if isinstance(value, np.ndarray):
         return is_device_compatible(value)
     if type(value) is dict:
-        return all(map(are_all_compatible, value.values())) and has_type(value.get("dtype"))
+        return all(map(are_all_compatible, value.values())) and supports_dtype(value.get("dtype"))
     return (
         type(value) not in (list, tuple)
         or len(value) >= LONG
@@ -143,7 +143,7 @@ class CallArrays:
         self.arrays = {}  # dict from the id of a host array to the array and its device copy
         self.keeps_arrays = name in RETURN_ARRAYS
 
-    def there(self, value):
+    def to_device_argument(self, value):
         from numbalite import cuda
 
         if is_device_compatible(value):
@@ -151,12 +151,12 @@ class CallArrays:
                 self.arrays[id(value)] = value, cuda.to_device(value)
             return self.arrays[id(value)][1]
         if type(value) in (list, tuple) and len(value) < LONG:
-            return type(value)(map(self.there, value))
+            return type(value)(map(self.to_device_argument, value))
         if type(value) is dict:
-            return {name: self.there(one) for name, one in value.items()}
+            return {name: self.to_device_argument(one) for name, one in value.items()}
         return value
 
-    def back(self, value):
+    def to_host_result(self, value):
         from numbalite import cuda
 
         if isinstance(value, cuda.DeviceNDArray):
@@ -167,9 +167,9 @@ class CallArrays:
             host = value.transpose(order).copy_to_host().transpose(np.argsort(order))
             return host[()] if host.ndim == 0 and not self.keeps_arrays else host
         if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return type(value)(*map(self.back, value))
+            return type(value)(*map(self.to_host_result, value))
         if type(value) in (list, tuple):
-            return type(value)(map(self.back, value))
+            return type(value)(map(self.to_host_result, value))
         return value
 
     def write_back(self):
@@ -192,11 +192,11 @@ def wrap_for_device(name, function):
             return function(*args, **keywords)
         inside, moved = True, CallArrays(name)
         try:
-            there, named = moved.there(args), moved.there(keywords)
+            there, named = moved.to_device_argument(args), moved.to_device_argument(keywords)
             if not moved.arrays:
                 return function(*args, **keywords)
             calls[name] = calls.get(name, 0) + 1
-            result = moved.back(function(*there, **named))
+            result = moved.to_host_result(function(*there, **named))
             moved.write_back()
             return result
         finally:

@@ -118,7 +118,9 @@ def difference_from_expected(case: described.LaunchCase, before: list, after: li
     if case.oracle is None:
         return "" if case.finds else "nothing is expected"
     arrays = [after[i] for i in case.written]
-    inputs = [v for i, v in enumerate(before) if i not in case.written or _is_read(case, i)]
+    inputs = [
+        v for i, v in enumerate(before) if i not in case.written or _needs_initial_contents(case, i)
+    ]
     expected = case.oracle(*inputs)
     expected = expected if isinstance(expected, tuple) else (expected,)
     if len(expected) != len(arrays):
@@ -129,7 +131,7 @@ def difference_from_expected(case: described.LaunchCase, before: list, after: li
     return ""
 
 
-def _is_read(case, index):
+def _needs_initial_contents(case, index):
     """Returns whether the oracle needs the initial contents of an array that the kernel writes.
     Initial contents that are a single number are not passed."""
     values = case.arguments[index].values(np.random.default_rng(1))

@@ -116,7 +116,7 @@ def draw_operands(draw, target, count, dtypes, special=False, unaligned=True, ma
         values = drawn.make_values(draw(st.integers(0, 99)), part, dtype, special)
         repeat = shape if draw(st.integers(0, 5)) == 0 else None
         placed = drawn.PlacedArray(values, draw(drawn.array_recipes(len(part), unaligned)), repeat)
-        arguments.append(drawn.place_argument(placed, draw(array_places(target))))
+        arguments.append(drawn.convert_to_argument(placed, draw(array_places(target))))
         hosts.append(placed.host)
     return arguments, hosts
 
@@ -163,7 +163,7 @@ def check_out(target, data):
         mask = drawn.make_values(3, data.draw(drawn.draw_broadcast_shape(shape)), "?")
         placed = drawn.PlacedArray(mask, data.draw(drawn.array_recipes(mask.ndim)))
         keywords["where"], oracle_keywords["where"] = (
-            drawn.place_argument(placed, data.draw(array_places(target))),
+            drawn.convert_to_argument(placed, data.draw(array_places(target))),
             placed.host,
         )
     np.subtract(*hosts, out=oracle_out, **oracle_keywords)
@@ -288,7 +288,7 @@ def check_dtypes(target, data):
     if refused is None and expected.dtype not in [np.dtype(d) for d in ALL]:
         return
     ours = result_or_error(operation.on(target, True), *map(place, hosts), **keywords)
-    drawn.check_alike(ours, theirs, functools.partial(assert_close, ulps=2))
+    drawn.assert_same_value_or_error(ours, theirs, functools.partial(assert_close, ulps=2))
 
 
 def test_ufuncs_match_numpy_for_mixed_dtypes(ufunc_target):
@@ -332,7 +332,9 @@ def check_python_scalars(target, data):
         return
     ours = result_or_error(operation.on(target, True), *[(place(host), value)[i] for i in pair])
     on_device = isinstance(place(host), cuda.DeviceNDArray)
-    drawn.check_alike(ours, theirs, functools.partial(assert_close, device=on_device))
+    drawn.assert_same_value_or_error(
+        ours, theirs, functools.partial(assert_close, device=on_device)
+    )
 
 
 def test_ufuncs_match_numpy_with_python_scalars(ufunc_target):
@@ -380,7 +382,7 @@ def check_refusals(target, data):
     place = cuda.to_device if target == "cuda" and data.draw(st.booleans()) else np.asarray
     theirs = result_or_error(np.add, x, y, **oracle_keywords)
     ours = result_or_error(OPERATIONS["add"].on(target), place(x), y, **keywords)
-    drawn.check_alike(ours, theirs, assert_close)
+    drawn.assert_same_value_or_error(ours, theirs, assert_close)
 
 
 def test_ufuncs_raise_numpys_errors(ufunc_target):

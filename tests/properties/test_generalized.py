@@ -100,7 +100,7 @@ def draw_operands(draw, target, cores, dtypes, loop_dims=3):
         values = drawn.make_values(draw(st.integers(0, 99)), shape, draw(st.sampled_from(dtypes)))
         placed = drawn.PlacedArray(values, draw(drawn.array_recipes(len(shape))))
         places = drawn.PLACES if target == "cuda" else ["host"]
-        arguments.append(drawn.place_argument(placed, draw(st.sampled_from(places))))
+        arguments.append(drawn.convert_to_argument(placed, draw(st.sampled_from(places))))
         hosts.append(placed.host)
     return arguments, hosts
 

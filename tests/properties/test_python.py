@@ -58,73 +58,80 @@ class RandomExpressions:
         self.random, self.whole, self.real, self.natural = random, list(whole), list(real), natural
         self.casts = casts
 
-    def one(self, *choices):
+    def choose(self, *choices):
         return self.random.choice(choices)
 
     def integer(self, depth=3):
         if depth == 0 or self.random.random() < 0.1:
-            return self.one(*self.whole * 3, str(self.random.randint(-9, 70)), "255", "2147483647")
+            return self.choose(
+                *self.whole * 3, str(self.random.randint(-9, 70)), "255", "2147483647"
+            )
         less = depth - 1
         a, b = self.integer(less), self.integer(less)
-        make = self.one(*[self._arithmetic] * 4, self._bits, self._chosen, self._cast, self._truth)
+        make = self.choose(
+            *[self._arithmetic] * 4, self._bits, self._chosen, self._cast, self._truth
+        )
         return make(a, b, less)
 
     def _arithmetic(self, a, b, less):
-        b = self.one(b, b, self.one("3", "-4", "1", "16", "7"))
-        return f"({a} {self.one('+', '-', '*', '//', '%', '+', '-')} {b})"
+        b = self.choose(b, b, self.choose("3", "-4", "1", "16", "7"))
+        return f"({a} {self.choose('+', '-', '*', '//', '%', '+', '-')} {b})"
 
     def _bits(self, a, b, less):
-        a, b = f"int64({a})", self.one(f"int64({b})", "15", "-2")
-        return self.one(
-            f"({a} {self.one(*'&|^')} {b})",
-            f"({a} {self.one('<<', '>>')} ({b} & 31))",
+        a, b = f"int64({a})", self.choose(f"int64({b})", "15", "-2")
+        return self.choose(
+            f"({a} {self.choose(*'&|^')} {b})",
+            f"({a} {self.choose('<<', '>>')} ({b} & 31))",
             f"(~{a})",
-            f"({self.one(*self.whole[:-1])} {self.one('&', '|', '^', '>>')} {self.one(*self.natural)})",
+            f"({self.choose(*self.whole[:-1])} {self.choose('&', '|', '^', '>>')} {self.choose(*self.natural)})",
         )
 
     def _chosen(self, a, b, less):
-        return self.one(
+        return self.choose(
             f"({a} if {self.truth(less)} else {a} + 1)",
-            f"{self.one('min', 'max')}({a}, {b})",
+            f"{self.choose('min', 'max')}({a}, {b})",
             f"(-{a})", f"abs({a})", f"{self._base(a)} ** {self.random.randint(0, 3)}",
         )  # fmt: skip
 
     def _base(self, a):
         """Returns expressions that are not compile-time constants, because constant powers beyond
         64 bits are refused, as in numba."""
-        return a if _variable_names(a) else f"({a} + {self.one(*self.whole)})"
+        return a if _variable_names(a) else f"({a} + {self.choose(*self.whole)})"
 
     def _cast(self, a, b, less):
-        name = self.one(*self.casts)
-        return f"{name}({self.one(a, a, f'round({self.floating(less)})', self.floating(less))})"
+        name = self.choose(*self.casts)
+        return f"{name}({self.choose(a, a, f'round({self.float_expression(less)})', self.float_expression(less))})"
 
     def _truth(self, a, b, less):
-        return self.one(f"int({self.truth(less)})", f"({self.truth(less)}) + {a}")
+        return self.choose(f"int({self.truth(less)})", f"({self.truth(less)}) + {a}")
 
     def truth(self, depth=2):
         less = max(depth - 1, 0)
-        a, b = self.integer(less), self.one(self.integer, self.floating)(less)
-        compared = [self.one("<", "<=", ">", ">=", "==", "!=") for _ in range(2)]
-        return self.one(
+        a, b = self.integer(less), self.choose(self.integer, self.float_expression)(less)
+        compared = [self.choose("<", "<=", ">", ">=", "==", "!=") for _ in range(2)]
+        return self.choose(
             f"{a} {compared[0]} {b}",
             f"{a} {compared[0]} {b} {compared[1]} {self.integer(0)}",
             f"(not {a} {compared[0]} {b})",
-            f"({a} {compared[0]} {b} {self.one('and', 'or')} {self.integer(0)} {compared[1]} {b})",
+            f"({a} {compared[0]} {b} {self.choose('and', 'or')} {self.integer(0)} {compared[1]} {b})",
             f"({a} in (1, 2, {self.integer(0)}))",
         )
 
-    def floating(self, depth=2):
+    def float_expression(self, depth=2):
         if depth == 0 or self.random.random() < 0.1:
-            return self.one(
+            return self.choose(
                 *self.real * 2, *self.whole[:6], str(round(self.random.uniform(-5, 5), 2))
             )
         less = depth - 1
-        a, b = self.floating(less), self.one(self.floating, self.integer)(less)
-        return self.one(
-            f"({a} {self.one('+', '-', '*', '/')} {b})",
-            f"({a} {self.one('//', '%')} {b})",
+        a, b = (
+            self.float_expression(less),
+            self.choose(self.float_expression, self.integer)(less),
+        )
+        return self.choose(
+            f"({a} {self.choose('+', '-', '*', '/')} {b})",
+            f"({a} {self.choose('//', '%')} {b})",
             f"abs({a})",
-            f"{self.one('min', 'max')}({a}, {b})",
+            f"{self.choose('min', 'max')}({a}, {b})",
             f"(-{a})",
             f"float32({a})",
             f"float({b})",
@@ -135,19 +142,19 @@ class RandomExpressions:
 
     def complex(self, depth=2):
         if depth == 0:
-            return self.one("z", "w", "z", "w", "2j")
+            return self.choose("z", "w", "z", "w", "2j")
         a = self.complex(depth - 1)
-        b = self.one(self.complex, self.floating)(0)
-        return self.one(
-            f"({a} {self.one(*'+-*')} {b})", f"(-{a})", f"({b} {self.one(*'+-*')} {a})",
+        b = self.choose(self.complex, self.float_expression)(0)
+        return self.choose(
+            f"({a} {self.choose(*'+-*')} {b})", f"(-{a})", f"({b} {self.choose(*'+-*')} {a})",
             f"complex64({a})",
         )  # fmt: skip
 
     def expression(self):
-        return self.one(
-            self.integer, self.integer, self.integer, self.floating, self.floating, self.truth,
+        return self.choose(
+            self.integer, self.integer, self.integer, self.float_expression, self.float_expression, self.truth,
             self.complex, lambda: f"abs({self.complex(1)})", lambda: f"{self.complex(1)}.imag",
-            lambda: f"({self.floating()}) ** 3",
+            lambda: f"({self.float_expression()}) ** 3",
         )()  # fmt: skip
 
 
@@ -276,53 +283,64 @@ class RandomProgram:
         self.lines = [f"def {name}(i, j, k, n, m, r, s):", "    v = cuda.local.array(6, int64)"]
         self.lines += ["    u = cuda.local.array((2, 3), int64)", "    for q in range(6):"]
         self.lines += ["        v[q] = q * i", "        u[q // 3, q % 3] = j - q"]
-        self.block(1, 8)
-        self.add(1, self.returned())
+        self.add_block(1, 8)
+        self.add_lines(1, self.return_statement())
 
-    def returned(self):
+    def return_statement(self):
         return "return i, j, k, n, m, sum_of(v), sum_of(u[0]) - sum_of(u[1]), r, s"
 
-    def add(self, depth, *texts):
+    def add_lines(self, depth, *texts):
         self.lines += ["    " * depth + text for text in texts]
 
-    def one(self, *choices):
+    def choose(self, *choices):
         return self.random.choice(choices)
 
-    def small(self, depth=1):
+    def small_integer_text(self, depth=1):
         """Returns the text of a small integer."""
-        return f"({self.of.integer(depth)}) % {self.one(97, 1009, -89)}"
+        return f"({self.of.integer(depth)}) % {self.choose(97, 1009, -89)}"
 
-    def block(self, depth, most):
+    def add_block(self, depth, most):
         for _ in range(self.random.randint(1, most)):
-            simple = [self.assign, self.augment, self.element, self.together, self.floating]
-            simple += [self.tuples, self.call]
-            nested = [self.branch, self.count, self.repeat, self.over] if depth < 4 else []
-            leaves = [self.leave] if depth > 1 else []
-            self.one(*simple * 2, *nested * 2, *leaves)(depth)
+            simple = [
+                self.add_assignment,
+                self.add_augmented_assignment,
+                self.add_element_assignment,
+                self.add_multiple_assignment,
+                self.add_float_assignment,
+            ]
+            simple += [self.add_tuple_statements, self.add_call]
+            nested = (
+                [self.add_branch, self.add_range_loop, self.add_while_loop, self.add_iteration]
+                if depth < 4
+                else []
+            )
+            leaves = [self.add_jump] if depth > 1 else []
+            self.choose(*simple * 2, *nested * 2, *leaves)(depth)
 
-    def assign(self, depth):
-        name = self.one(*self.WHOLE)
-        self.add(depth, f"{name} = {self.small(2)}")
+    def add_assignment(self, depth):
+        name = self.choose(*self.WHOLE)
+        self.add_lines(depth, f"{name} = {self.small_integer_text(2)}")
 
-    def augment(self, depth):
-        name, value = self.one(*self.WHOLE), self.small()
-        op = self.one("+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>")
+    def add_augmented_assignment(self, depth):
+        name, value = self.choose(*self.WHOLE), self.small_integer_text()
+        op = self.choose("+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>")
         if op in ("//", "%"):
-            value = f"abs({value}) + {self.one(1, 3)}"
+            value = f"abs({value}) + {self.choose(1, 3)}"
         elif op in ("<<", ">>"):
-            value = f"{self.one(*self.WHOLE)} & 3"
-        self.add(depth, f"{name} {op}= {value}", f"{name} %= {self.one(5003, 211)}")
+            value = f"{self.choose(*self.WHOLE)} & 3"
+        self.add_lines(depth, f"{name} {op}= {value}", f"{name} %= {self.choose(5003, 211)}")
 
-    def floating(self, depth):
-        name, op = self.one(*self.REAL), self.one("=", "+=", "-=", "*=")
-        self.add(
-            depth, f"{name} {op} {self.one(*self.REAL, *self.WHOLE)} * {self.one(0.5, 1.25, -2.0)}"
+    def add_float_assignment(self, depth):
+        name, op = self.choose(*self.REAL), self.choose("=", "+=", "-=", "*=")
+        self.add_lines(
+            depth,
+            f"{name} {op} {self.choose(*self.REAL, *self.WHOLE)} * {self.choose(0.5, 1.25, -2.0)}",
         )
-        self.add(depth, f"{name} = min(max({name}, -50.5), 1e3)")
+        self.add_lines(depth, f"{name} = min(max({name}, -50.5), 1e3)")
 
-    def element(self, depth):
-        i, value = self.one(*self.WHOLE), self.small()
-        text = self.one(
+    def add_element_assignment(self, depth):
+        i, value = self.choose(*self.WHOLE), self.small_integer_text()
+        text = self.choose(
             f"v[{i} % 6] = {value}",
             f"v[{i} % 6 - 6] += {value}",
             f"v[-{self.random.randint(1, 6)}] = {value}",
@@ -335,37 +353,37 @@ class RandomProgram:
             f"u[{i} % 2, 1:] = {value}",
         )
         if self.random.random() < 0.4:
-            test = self.one(
+            test = self.choose(
                 f"{i} > 0", f"0 < {i} < 7", f"{i} >= 1 and {i} <= 6", f"not {i} <= 0 and {i} < 7"
             )
-            self.add(depth, f"{i} %= 7", f"if {test}:", f"    v[{i} - 1] = {value}")
-            self.add(depth + 1, f"{i} -= 2", f"v[{i}] = {i} if {i} > -1 else v[{i} - 1]")
+            self.add_lines(depth, f"{i} %= 7", f"if {test}:", f"    v[{i} - 1] = {value}")
+            self.add_lines(depth + 1, f"{i} -= 2", f"v[{i}] = {i} if {i} > -1 else v[{i} - 1]")
         else:
-            self.add(depth, text)
+            self.add_lines(depth, text)
 
-    def together(self, depth):
+    def add_multiple_assignment(self, depth):
         a, b, c = self.random.sample(self.WHOLE, 3)
-        self.add(depth, self.one(
+        self.add_lines(depth, self.choose(
             f"{a}, {b} = {b}, {a}",
             f"{a}, {b}, {c} = {c} // 2, {a}, {b} - 1",
             f"{a}, v[{b} % 6] = v[{b} % 6 - 1], {a}",
             f"({a}, {b}), {c} = ({c} + 1, {a} % 50), {b}",
-            f"{a} = {b} = {self.small()}",
+            f"{a} = {b} = {self.small_integer_text()}",
             f"{a} = ({a}, {b}, {c})[{self.random.randint(-3, 2)}]",
             f"{a}, *rest = {b}, {c}, {a}",
             f"{a} = (3, {b}, {c} + 1)[{a} % 3 - {self.random.randint(0, 3)}]",
-            f"{a}, {b} = divmod({c}, {self.one(3, -7, 10)})",
+            f"{a}, {b} = divmod({c}, {self.choose(3, -7, 10)})",
         ))  # fmt: skip
 
-    def tuples(self, depth):
+    def add_tuple_statements(self, depth):
         a, b, c = self.random.sample(self.WHOLE, 3)
         pair, test = f"pair{len(self.lines)}", self.of.truth(0)
-        self.add(depth, self.one(
+        self.add_lines(depth, self.choose(
             f"{pair} = ({a}, {b}) if {test} else ({b}, {a})",
             f"{pair} = ({a}, {c}, {b})[1:]",
             f"{pair} = ({a}, {b}) + ()",
             f"{pair} = {a}, {b}",
-        ), self.one(
+        ), self.choose(
             f"{c} = {pair}[0] - {pair}[-1] + len({pair})",
             f"{c}, {a} = {pair}",
             f"{c} = {pair}[{a} % 2]",
@@ -373,74 +391,79 @@ class RandomProgram:
             f"{c} += {a} in {pair}",
         ))  # fmt: skip
 
-    def call(self, depth):
+    def add_call(self, depth):
         a, b, c = self.random.sample(self.WHOLE, 3)
         inner = f"inner{len(self.lines)}"
-        self.add(depth, *self.one(
+        self.add_lines(depth, *self.choose(
             [f"{c} = mixed({a})"],
             [f"{c} = mixed({b}, c={a})"],
-            [f"{c} = mixed(b={self.small(0)}, a=3)"],
+            [f"{c} = mixed(b={self.small_integer_text(0)}, a=3)"],
             [f"if ({inner} := {a} // 2) > 3:", f"    {b} = {inner}"],
             [f"{inner} = lambda x, y: x - y % 7", f"{c} = {inner}({a}, {b})"],
             [f"def {inner}(x):", "    if x > 3:", "        return x - 3", "    return 2 * x",
              f"{c} = {inner}({a}) + {inner}(5)"],
         ))  # fmt: skip
 
-    def branch(self, depth):
-        self.add(depth, f"if {self.of.truth(1)}:")
-        self.block(depth + 1, 2)
+    def add_branch(self, depth):
+        self.add_lines(depth, f"if {self.of.truth(1)}:")
+        self.add_block(depth + 1, 2)
         for _ in range(self.random.randint(0, 2)):
-            self.add(depth, f"elif {self.of.truth(1)}:")
-            self.block(depth + 1, 2)
+            self.add_lines(depth, f"elif {self.of.truth(1)}:")
+            self.add_block(depth + 1, 2)
         if self.random.random() < 0.5:
-            self.add(depth, "else:")
-            self.block(depth + 1, 2)
+            self.add_lines(depth, "else:")
+            self.add_block(depth + 1, 2)
 
-    def count(self, depth):
-        name = self.one(f"q{depth}", *self.WHOLE)
-        start, stop = self.one("0", "-2", f"{self.one(*self.WHOLE)} % 4"), f"({self.small(0)}) % 6"
-        step = self.one(1, 1, 2, 3)
-        limits = self.one(
+    def add_range_loop(self, depth):
+        name = self.choose(f"q{depth}", *self.WHOLE)
+        start, stop = (
+            self.choose("0", "-2", f"{self.choose(*self.WHOLE)} % 4"),
+            f"({self.small_integer_text(0)}) % 6",
+        )
+        step = self.choose(1, 1, 2, 3)
+        limits = self.choose(
             f"{start}, {stop}, {step}", f"{stop}, {start}, {-step}", stop, f"{start}, {stop}"
         )
-        self.loop(depth, f"for {name} in range({limits}):", f"v[{name} % 6] += {name}")
+        self.add_loop(depth, f"for {name} in range({limits}):", f"v[{name} % 6] += {name}")
 
-    def over(self, depth):
-        a = self.one(*self.WHOLE)
-        head = self.one(
+    def add_iteration(self, depth):
+        a = self.choose(*self.WHOLE)
+        head = self.choose(
             f"for {a} in v:",
             "for q, p in enumerate(v[1:4]):",
             "for q, p in zip(u[0], u[1]):",
             f"for {a} in (3, {a}, 5):",
-            f"for {self.one(*self.REAL)} in (0.5, {a}, -2):",
+            f"for {self.choose(*self.REAL)} in (0.5, {a}, -2):",
             "for row in u:",
         )
         used = "row[1]" if "row" in head else "p + q" if "p" in head else a
-        self.loop(depth, head, f"{self.one(*self.WHOLE)} = ({used}) % 1009")
+        self.add_loop(depth, head, f"{self.choose(*self.WHOLE)} = ({used}) % 1009")
 
-    def repeat(self, depth):
+    def add_while_loop(self, depth):
         left = f"left{depth}"
-        self.add(depth, f"{left} = {self.random.randint(1, 5)}")
-        self.loop(
+        self.add_lines(depth, f"{left} = {self.random.randint(1, 5)}")
+        self.add_loop(
             depth,
-            f"while {self.one(f'{left} > 0', f'{left} and {self.of.truth(0)}')}:",
+            f"while {self.choose(f'{left} > 0', f'{left} and {self.of.truth(0)}')}:",
             f"{left} -= 1",
         )
 
-    def loop(self, depth, head, first):
-        self.add(depth, head)
-        self.add(depth + 1, first)
-        self.block(depth + 1, 2)
+    def add_loop(self, depth, head, first):
+        self.add_lines(depth, head)
+        self.add_lines(depth + 1, first)
+        self.add_block(depth + 1, 2)
         if self.random.random() < 0.3:
-            self.add(depth, "else:")
-            self.block(depth + 1, 1)
+            self.add_lines(depth, "else:")
+            self.add_block(depth + 1, 1)
 
-    def leave(self, depth):
-        inside = any(line.lstrip().startswith(("for", "while")) for line in self.enclosing(depth))
-        word = self.one("break", "continue") if inside else self.returned()
-        self.add(depth, f"if {self.of.truth(0)}:", f"    {word}")
+    def add_jump(self, depth):
+        inside = any(
+            line.lstrip().startswith(("for", "while")) for line in self.enclosing_heads(depth)
+        )
+        word = self.choose("break", "continue") if inside else self.return_statement()
+        self.add_lines(depth, f"if {self.of.truth(0)}:", f"    {word}")
 
-    def enclosing(self, depth):
+    def enclosing_heads(self, depth):
         """Yields the heads of the blocks that contain a line at this depth."""
         for line in reversed(self.lines[1:]):
             here = (len(line) - len(line.lstrip())) // 4

@@ -42,7 +42,7 @@ def draw_arrays(draw, dtypes, min_dims=0, max_dims=4):
         draw(st.sampled_from(dtypes))
     )
     placed = drawn.PlacedArray(values, draw(drawn.array_recipes(len(shape))))
-    return drawn.place_argument(
+    return drawn.convert_to_argument(
         placed, draw(st.sampled_from(["host", "device", "device", "foreign"]))
     ), placed.host
 
@@ -61,7 +61,7 @@ def draw_axes(draw, ndim):
 def assert_same(call, oracle):
     """numbalite and NumPy return the same result, or both raise an error."""
     theirs = result_or_error(oracle)
-    drawn.check_alike(result_or_error(call), theirs, assert_close)
+    drawn.assert_same_value_or_error(result_or_error(call), theirs, assert_close)
 
 
 @draw_examples(30)

@@ -14,217 +14,217 @@ from numbalite.errors import PerformanceWarning, TranslationError
 LIST = [1, 2]
 
 
-def with_try(x):
+def kernel_with_try(x):
     try:
         x[0] = 1
     except ValueError:
         x[0] = 2
 
 
-def with_with(x):
+def kernel_with_with(x):
     with open("f"):
         x[0] = 1
 
 
-def with_comprehension(x):
+def kernel_with_comprehension(x):
     x[0] = sum([i for i in range(3)])  # noqa: C416
 
 
-def with_list(x):
+def kernel_with_list(x):
     y = [1, 2, 3]
     x[0] = y[0]
 
 
-def with_dict(x):
+def kernel_with_dict(x):
     x[0] = {1: 2}[1]
 
 
-def with_class(x):
+def kernel_with_class(x):
     class EmptyClass:
         pass
 
 
-def with_raise(x):
+def kernel_with_raise(x):
     raise ValueError(x[0])
 
 
-def with_closure(x):
+def kernel_with_closure(x):
     y = x[0]
     f = lambda v: v + y
     y += 1
     x[0] = f(1)
 
 
-def with_closure_elsewhere(x):
+def kernel_with_closure_elsewhere(x):
     y = x[0]
     f = lambda v: v + y
     g = lambda v: f(v)
     x[0] = g(1)
 
 
-def with_fstring(x):
+def kernel_with_fstring(x):
     print(f"{x[0]}")
 
 
-def with_unknown_name(x):
+def kernel_with_unknown_name(x):
     x[0] = nothing_like_it  # noqa: F821
 
 
-def with_numpy_array(x):
+def kernel_with_numpy_array(x):
     y = np.zeros(3)
     x[0] = y[0]
 
 
-def with_dimensions(x):
+def kernel_with_dimensions(x):
     x[0] = cuda.grid(x.size)
 
 
-def with_odd_alignment(x):
+def kernel_with_odd_alignment(x):
     y = cuda.local.array(3, np.float64, alignment=12)
     x[0] = y[0]
 
 
-def with_text_as_alignment(x):
+def kernel_with_text_as_alignment(x):
     y = cuda.shared.array(3, np.float64, alignment="16")
     x[0] = y[0]
 
 
-def with_float_mask(x):
+def kernel_with_float_mask(x):
     x[0] = cuda.all_sync(x[0], 1)
 
 
-def with_float_vote(x):
+def kernel_with_float_vote(x):
     x[0] = cuda.any_sync(-1, x[0])
 
 
-def with_text(x):
+def kernel_with_text(x):
     x[0] = "a" + 1
 
 
-def with_float_index(x):
+def kernel_with_float_index(x):
     x[0.5] = 1
 
 
-def with_too_many_indices(x):
+def kernel_with_too_many_indices(x):
     x[0, 1] = 1
 
 
-def with_array_arithmetic(x):
+def kernel_with_array_arithmetic(x):
     y = x + 1
     x[0] = y[0]
 
 
-def with_a_result(x):
+def kernel_with_a_result(x):
     return x[0]
 
 
-def with_text_stored(x):
+def kernel_with_text_stored(x):
     x[0] = "a"
 
 
-def with_undefined(x):
+def kernel_with_undefined(x):
     x[0] = y  # noqa: F821
     y = 1
 
 
-def with_tuple_store(x):
+def kernel_with_tuple_store(x):
     t = (1, 2)
     t[0] = x[0]
 
 
-def with_complex_added_to_float(x):
+def kernel_with_complex_added_to_float(x):
     x[0] += 1j
 
 
-def with_complex_to_float(x):
+def kernel_with_complex_to_float(x):
     x[0] = 1j
 
 
-def with_strange_shape(x):
+def kernel_with_strange_shape(x):
     s = cuda.shared.array(x.size, float32)
     s[0] = x[0]
 
 
-def with_captured_list(x):
+def kernel_with_captured_list(x):
     x[0] = LIST[0]
 
 
-def with_wrong_count(x):
+def kernel_with_wrong_count(x):
     a, b = (1, 2, 3)
     x[0] = a + b
 
 
-def with_list_call(x):
+def kernel_with_list_call(x):
     y = list()  # noqa: C408
     y.append(x[0])
 
 
-def with_captured_dict(x):
+def kernel_with_captured_dict(x):
     x[0] = TABLE["a"]
 
 
-def with_sorted(x):
+def kernel_with_sorted(x):
     x[0] = sorted(x)[0]
 
 
-def with_dot(x):
+def kernel_with_dot(x):
     x[0] = np.dot(x, x)
 
 
-def with_random(x):
+def kernel_with_random(x):
     x[0] = np.random.rand()
 
 
-def with_array_method(x):
+def kernel_with_array_method(x):
     x.fill(0)
 
 
-def with_array_attribute(x):
+def kernel_with_array_attribute(x):
     x[0] = x.length
 
 
-def with_misspelt_word(x):
+def kernel_with_misspelt_word(x):
     x[cuda.gird(1)] = 0
 
 
-def with_misspelt_function(x):
+def kernel_with_misspelt_function(x):
     x[0] = math.sine(x[0])
 
 
-def with_no_axis(x):
+def kernel_with_no_axis(x):
     x[cuda.threadIdx.w] = 0
 
 
-def with_half_index(x):
+def kernel_with_half_index(x):
     n = x.size
     x[n / 2] = 0
 
 
-def with_place_as_index(x):
+def kernel_with_place_as_index(x):
     i = cuda.grid(2)
     x[i[0], 0] = 1
 
 
-def with_thread_as_index(x):
+def kernel_with_thread_as_index(x):
     x[cuda.threadIdx] = 1
 
 
-def with_barrier_not_called(x):
+def kernel_with_barrier_not_called(x):
     cuda.syncthreads
     x[0] = 1
 
 
-def with_array_as_condition(x):
+def kernel_with_array_as_condition(x):
     if x > 0:
         x[0] = 1
 
 
-def with_shared_array_of_nothing(x):
+def kernel_with_shared_array_of_nothing(x):
     s = cuda.shared.array(16)
     x[0] = s[0]
 
 
-def with_host_function(x):
+def kernel_with_host_function(x):
     x[0] = open_host_file(x[0])
 
 
@@ -233,72 +233,92 @@ def open_host_file(y):
         return file, y
 
 
-def with_launch(x):
+def kernel_with_launch(x):
     open_host_file[1, 1](x)
 
 
 TABLE = {"a": 1}
 REFUSED = {
-    with_list_call: (r"list\(\)", "list has no meaning", "a tuple, or cuda.local"),
-    with_captured_dict: ("TABLE", "dict", "a record, an array"),
-    with_sorted: (r"sorted\(x\)", "sorted has no meaning", "for i in range"),
-    with_dot: (r"np.dot", "dot has no meaning", "for i in range"),
-    with_random: (r"np.random", "rand has no meaning", "xoroshiro128p_uniform"),
-    with_array_method: (r"x.fill", "no method 'fill'", r"y\[:\] = 0"),
-    with_array_attribute: ("x.length", "no attribute 'length'", r"x.size, or len\(x\)"),
-    with_misspelt_word: ("cuda.gird", "cuda has no 'gird'", "Is grid meant?"),
-    with_misspelt_function: ("math.sine", "no attribute 'sine'", "Is sin meant?"),
-    with_no_axis: ("threadIdx.w", "cuda.threadIdx has no 'w'", "There are x, y and z"),
-    with_half_index: (
+    kernel_with_list_call: (r"list\(\)", "list has no meaning", "a tuple, or cuda.local"),
+    kernel_with_captured_dict: ("TABLE", "dict", "a record, an array"),
+    kernel_with_sorted: (r"sorted\(x\)", "sorted has no meaning", "for i in range"),
+    kernel_with_dot: (r"np.dot", "dot has no meaning", "for i in range"),
+    kernel_with_random: (r"np.random", "rand has no meaning", "xoroshiro128p_uniform"),
+    kernel_with_array_method: (r"x.fill", "no method 'fill'", r"y\[:\] = 0"),
+    kernel_with_array_attribute: ("x.length", "no attribute 'length'", r"x.size, or len\(x\)"),
+    kernel_with_misspelt_word: ("cuda.gird", "cuda has no 'gird'", "Is grid meant?"),
+    kernel_with_misspelt_function: ("math.sine", "no attribute 'sine'", "Is sin meant?"),
+    kernel_with_no_axis: ("threadIdx.w", "cuda.threadIdx has no 'w'", "There are x, y and z"),
+    kernel_with_half_index: (
         "n / 2",
         "float64 is not a valid index: an index is an integer",
         "// divides integers",
     ),
-    with_place_as_index: (r"x\[i\[0\], 0\]", "2 indices for an array of 1 dim", "Write one"),
-    with_thread_as_index: (
+    kernel_with_place_as_index: (r"x\[i\[0\], 0\]", "2 indices for an array of 1 dim", "Write one"),
+    kernel_with_thread_as_index: (
         "threadIdx",
         "cuda.threadIdx is not a valid index",
         "cuda.threadIdx.x is one",
     ),
-    with_barrier_not_called: ("syncthreads", "is not called", r"Write cuda.syncthreads\(\)"),
-    with_array_as_condition: ("x > 0", "cannot be compared", "each thread computes"),
-    with_shared_array_of_nothing: ("shared", "'dtype' is missing", r"\(shape, float32\)"),
-    with_host_function: ("with open", "with is not possible", "open_host_file is called here"),
-    with_launch: (r"\[1, 1\]\(x\)", "has no elements", "launch it from the host"),
-    with_dimensions: ("cuda.grid", "RequireLiteralValue: takes the number of dimensions", ""),
-    with_odd_alignment: ("alignment=12", "Alignment must be a power of two, .* not 12", ""),
-    with_text_as_alignment: ("alignment", "RequireLiteralValue: alignment must be a const", ""),
-    with_float_mask: ("all_sync", "Mask type must be an integer, not float64", ""),
-    with_float_vote: ("any_sync", "Predicate must be an integer or boolean", ""),
-    with_try: (r"try:", "try is not possible in a kernel", "Write a test"),
-    with_with: (r"with open", "with is not possible", "Write the calls themselves"),
-    with_comprehension: (r"\[i for", "list comprehension", "cuda.local.array"),
-    with_list: (r"y = \[1, 2", "a list is not possible", "tuple, or cuda.local.array"),
-    with_dict: (r"\{1: 2\}", "a dict", "arrays or a record"),
-    with_raise: (r"x\[0\]", "arguments of an exception must be known", "Write a text"),
-    with_closure: (r"lambda v", "cannot use y, which is assigned more than once", "Pass it"),
-    with_closure_elsewhere: (r"f\(v\)", "reads variables of with_closure_elsewhere", "Pass it"),
-    with_class: (r"class EmptyClass", "a class is not possible", "record"),
-    with_fstring: (r"print\(f", "an f-string", 'print\\("x =", x\\)'),
-    with_unknown_name: ("nothing_like_it", "'nothing_like_it' is not defined", ""),
-    with_numpy_array: (r"np.zeros", "zeros has no meaning in a kernel", "makes no arrays"),
-    with_text: (r'"a" \+ 1', "has no meaning in a kernel", ""),
-    with_float_index: (
+    kernel_with_barrier_not_called: ("syncthreads", "is not called", r"Write cuda.syncthreads\(\)"),
+    kernel_with_array_as_condition: ("x > 0", "cannot be compared", "each thread computes"),
+    kernel_with_shared_array_of_nothing: ("shared", "'dtype' is missing", r"\(shape, float32\)"),
+    kernel_with_host_function: (
+        "with open",
+        "with is not possible",
+        "open_host_file is called here",
+    ),
+    kernel_with_launch: (r"\[1, 1\]\(x\)", "has no elements", "launch it from the host"),
+    kernel_with_dimensions: (
+        "cuda.grid",
+        "RequireLiteralValue: takes the number of dimensions",
+        "",
+    ),
+    kernel_with_odd_alignment: ("alignment=12", "Alignment must be a power of two, .* not 12", ""),
+    kernel_with_text_as_alignment: (
+        "alignment",
+        "RequireLiteralValue: alignment must be a const",
+        "",
+    ),
+    kernel_with_float_mask: ("all_sync", "Mask type must be an integer, not float64", ""),
+    kernel_with_float_vote: ("any_sync", "Predicate must be an integer or boolean", ""),
+    kernel_with_try: (r"try:", "try is not possible in a kernel", "Write a test"),
+    kernel_with_with: (r"with open", "with is not possible", "Write the calls themselves"),
+    kernel_with_comprehension: (r"\[i for", "list comprehension", "cuda.local.array"),
+    kernel_with_list: (r"y = \[1, 2", "a list is not possible", "tuple, or cuda.local.array"),
+    kernel_with_dict: (r"\{1: 2\}", "a dict", "arrays or a record"),
+    kernel_with_raise: (r"x\[0\]", "arguments of an exception must be known", "Write a text"),
+    kernel_with_closure: (r"lambda v", "cannot use y, which is assigned more than once", "Pass it"),
+    kernel_with_closure_elsewhere: (
+        r"f\(v\)",
+        "reads variables of kernel_with_closure_elsewhere",
+        "Pass it",
+    ),
+    kernel_with_class: (r"class EmptyClass", "a class is not possible", "record"),
+    kernel_with_fstring: (r"print\(f", "an f-string", 'print\\("x =", x\\)'),
+    kernel_with_unknown_name: ("nothing_like_it", "'nothing_like_it' is not defined", ""),
+    kernel_with_numpy_array: (r"np.zeros", "zeros has no meaning in a kernel", "makes no arrays"),
+    kernel_with_text: (r'"a" \+ 1', "has no meaning in a kernel", ""),
+    kernel_with_float_index: (
         r"x\[0.5\]",
         "float64 is not a valid index: an index is an integer",
         "int\\(x\\)",
     ),
-    with_too_many_indices: (r"x\[0, 1\]", "2 indices for an array of 1 dimension", ""),
-    with_array_arithmetic: (r"x \+ 1", "has no meaning in a kernel", "each thread computes"),
-    with_a_result: (r"return x\[0\]", "a kernel returns nothing", "into an array"),
-    with_text_stored: (r'x.0. = "a"', "str 'a' cannot be stored into float64", ""),
-    with_undefined: (r"x\[0\] = y", "y is used before it is assigned", ""),
-    with_tuple_store: (r"t\[0\]", "items of a tuple cannot be assigned", ""),
-    with_complex_to_float: (r"1j", "complex128 does not fit into float64", "z.real"),
-    with_complex_added_to_float: (r"1j", "complex128 does not fit into float64", "z.real"),
-    with_strange_shape: (r"cuda.shared", "must be known when compiling", "names of the Python"),
-    with_captured_list: ("LIST", "list", ""),
-    with_wrong_count: ("a, b", "3 values for 2 targets", ""),
+    kernel_with_too_many_indices: (r"x\[0, 1\]", "2 indices for an array of 1 dimension", ""),
+    kernel_with_array_arithmetic: (r"x \+ 1", "has no meaning in a kernel", "each thread computes"),
+    kernel_with_a_result: (r"return x\[0\]", "a kernel returns nothing", "into an array"),
+    kernel_with_text_stored: (r'x.0. = "a"', "str 'a' cannot be stored into float64", ""),
+    kernel_with_undefined: (r"x\[0\] = y", "y is used before it is assigned", ""),
+    kernel_with_tuple_store: (r"t\[0\]", "items of a tuple cannot be assigned", ""),
+    kernel_with_complex_to_float: (r"1j", "complex128 does not fit into float64", "z.real"),
+    kernel_with_complex_added_to_float: (r"1j", "complex128 does not fit into float64", "z.real"),
+    kernel_with_strange_shape: (
+        r"cuda.shared",
+        "must be known when compiling",
+        "names of the Python",
+    ),
+    kernel_with_captured_list: ("LIST", "list", ""),
+    kernel_with_wrong_count: ("a, b", "3 values for 2 targets", ""),
 }
 
 
@@ -414,21 +434,21 @@ def test_float64_literals_in_float32_kernels_warn_once():
 scale = 0.1
 
 
-def with_float_start(x, n, out):
+def kernel_with_float_start(x, n, out):
     total = 0.0
     for k in range(x.size):
         total += x[k] * x[k]
     out[0] = total
 
 
-def with_integer_start(x, n, out):
+def kernel_with_integer_start(x, n, out):
     total = 0
     for k in range(x.size):
         total += x[k]
     out[0] = total
 
 
-def with_an_integer_variable(x, n, out):
+def kernel_with_an_integer_variable(x, n, out):
     v = x[0]
     k = 0
     while k < x.size:
@@ -437,21 +457,21 @@ def with_an_integer_variable(x, n, out):
     out[0] = v
 
 
-def with_a_number_of_python(x, n, out):
+def kernel_with_a_number_of_python(x, n, out):
     v = x[0]
     for k in range(x.size):
         v = v + x[k] * scale
     out[0] = v
 
 
-def with_integers_in_an_iteration(x, n, out):
+def kernel_with_integers_in_an_iteration(x, n, out):
     v = x[0]
     for _ in range(n):
         v = float32(3.7) * v * (1 - v)
     out[0] = v
 
 
-def with_an_integer_factor(x, n, out):
+def kernel_with_an_integer_factor(x, n, out):
     v = x[0]
     for k in range(x.size):
         v = v * n + x[k]
@@ -465,7 +485,7 @@ def multiplied_in_place(x, n, out):
     out[0] = v
 
 
-def with_a_written_factor(x, n, out):
+def kernel_with_a_written_factor(x, n, out):
     v = x[0]
     for k in range(x.size):
         v = 2 * v - x[k]
@@ -473,14 +493,14 @@ def with_a_written_factor(x, n, out):
 
 
 DOUBLE_LOOPS = {
-    with_float_start: r"total begins with 0\.0, .*write total = float32\(0\.0\)",
-    with_integer_start: r"total begins with 0, .*write total = float32\(0\)",
-    with_an_integer_variable: r"x\[k\] \* n is of float32 and int64, .*write float32\(n\)",
-    with_a_number_of_python: r"scale is a float64: write float32\(scale\)",
-    with_integers_in_an_iteration: r"1 is no float32: write float32\(1\)",
-    with_an_integer_factor: r"v \* n is of float32 and int64, .*write float32\(n\)",
+    kernel_with_float_start: r"total begins with 0\.0, .*write total = float32\(0\.0\)",
+    kernel_with_integer_start: r"total begins with 0, .*write total = float32\(0\)",
+    kernel_with_an_integer_variable: r"x\[k\] \* n is of float32 and int64, .*write float32\(n\)",
+    kernel_with_a_number_of_python: r"scale is a float64: write float32\(scale\)",
+    kernel_with_integers_in_an_iteration: r"1 is no float32: write float32\(1\)",
+    kernel_with_an_integer_factor: r"v \* n is of float32 and int64, .*write float32\(n\)",
     multiplied_in_place: r"n is of float32 and int64, .*write float32\(n\)",
-    with_a_written_factor: r"2 is no float32: write float32\(2\)",
+    kernel_with_a_written_factor: r"2 is no float32: write float32\(2\)",
 }
 
 
@@ -500,7 +520,7 @@ def double_elements(x, n, out):
         out[k] = 2 * x[k] + n
 
 
-def with_float32(x, n, out):
+def kernel_with_float32(x, n, out):
     total = float32(0)
     for k in range(x.size):
         total += x[k] * float32(n)
@@ -523,14 +543,14 @@ def polynomial_in_float64(x, n, out):
     out[0] = total
 
 
-def with_integers(x, n, out):
+def kernel_with_integers(x, n, out):
     count = 0
     for k in range(x.size):
         count += x[k] > 0.5
     out[0] = count
 
 
-def with_powers(x, n, out):
+def kernel_with_powers(x, n, out):
     v = x[0]
     for k in range(n):
         v = v**2 - x[k] ** 3
@@ -538,7 +558,7 @@ def with_powers(x, n, out):
 
 
 @pytest.mark.parametrize(
-    "body", [double_elements, with_float32, sum_in_float64, polynomial_in_float64, with_integers, with_powers],
+    "body", [double_elements, kernel_with_float32, sum_in_float64, polynomial_in_float64, kernel_with_integers, kernel_with_powers],
     ids=lambda body: body.__name__,
 )  # fmt: skip
 @pytest.mark.parametrize("dtype", ["f4", "f8"])

@@ -100,7 +100,7 @@ def caller_source(unary, binary):
 
 @BODIES
 @pytest.mark.parametrize("calling", ["python", "string"])
-def test_device_functions_with_names_of_builtins(tmp_path, seeded_random, body, calling):
+def test_device_functions_may_have_names_of_builtins(tmp_path, seeded_random, body, calling):
     unary, binary = random_inputs(seeded_random)
     decorator = "@cuda.jit(device=True)"
     if body is python_body and calling == "string":
@@ -166,7 +166,7 @@ def test_ufuncs_may_have_names_of_builtins(tmp_path, seeded_random, body, target
 
 
 @BODIES
-def test_reductions_and_gufuncs_with_names_of_builtins(tmp_path, seeded_random, body):
+def test_reductions_and_gufuncs_may_have_names_of_builtins(tmp_path, seeded_random, body):
     text = f"{HEAD}def fmax(a, b): {body('fmax', 'max', 'a, b')}\n"
     function = import_text(tmp_path, text).fmax
     x = np.array([seeded_random.uniform(-1, 1) for _ in range(100)])
@@ -247,7 +247,7 @@ def test_user_function_and_builtin_work_in_one_kernel():
     assert "sqrt_(log_) + sqrt(log_)" in text
 
 
-def test_recursive_functions_named_as_builtins():
+def test_recursive_functions_may_have_names_of_builtins():
     @njit
     def pow(x, n):
         return 1 if n == 0 else x * pow(x, n - 1)
@@ -334,7 +334,7 @@ def test_every_name_in_generated_text_is_reserved():
 
 
 @pytest.mark.parametrize("name", ["__popc", "__clz", "__ffs", "__brev"])
-def test_device_functions_with_names_of_intrinsics(tmp_path, name):
+def test_device_functions_may_have_names_of_intrinsics(tmp_path, name):
     """All names with two leading underscores belong to CUDA; a Python function may have one."""
     text = f"""{HEAD}
 @cuda.jit(device=True)
@@ -356,7 +356,7 @@ def expected(x, out):
 
 
 @pytest.mark.parametrize("decimals", [None, 0, 2, -1])
-def test_round_of_numpy(tmp_path, decimals):
+def test_np_round_matches_numpy_next_to_a_builtin_round(tmp_path, decimals):
     given = "x" if decimals is None else f"x, {decimals}"
     text = f"{HEAD}\n@njit\ndef f(x): return np.round({given}), np.around({given})\n"
     f = import_text(tmp_path, text).f

@@ -696,7 +696,7 @@ def launch_checked(unit, name):
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_barrier_verdict_of_each_kernel(name):
+def test_each_barrier_kernel_has_the_expected_verdict(name):
     checks, error = launch_checked(verdict_module(), name)
     assert checks.verdict.kind == KERNELS[name][0], error or checks.verdict
 

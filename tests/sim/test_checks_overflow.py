@@ -32,7 +32,7 @@ def random_index(product):
 
 
 @pytest.mark.parametrize("type", ["int", "unsigned", "long long"])
-def test_products_in_unsigned_sums(type):
+def test_overflow_of_products_in_unsigned_index_sums_is_reported(type):
     index = random_index("n * n")
     x = np.zeros(64, np.float32)
     mark = cuda.jit(source=INDEX.format(type=type, index=index))

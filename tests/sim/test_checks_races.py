@@ -863,6 +863,6 @@ __global__ void k(const int *data, int *out) {
 }""")
 
 
-def test_no_thread_stops_while_it_rounds_in_another_direction():
+def test_rounding_directions_of_threads_are_independent():
     """Each thread has its own rounding direction, although threads share a processor."""
     assert run_without_report(ROUNDED, 4, 64, size=256).all()

@@ -413,7 +413,7 @@ def test_values_of_lanes_outside_of_the_mask_are_stored(use, type):
 
 
 @pytest.mark.parametrize("type", ["int", "float", "double"])
-def test_shuffle_up_from_a_lane_outside_of_the_mask(type):
+def test_shuffle_up_from_a_lane_outside_of_the_mask_is_reported_if_used(type):
     lowest, distance = random.randrange(2, 28), random.randrange(1, 8)
     mask, source = (1 << 32) - (1 << lowest), lowest - distance
     kernel = cuda.jit(

@@ -205,14 +205,14 @@ server.run_compiler(["sh", "-c", "echo $$ > {pid}.half; mv {pid}.half {pid}; exe
         pid.unlink()
 
 
-def test_a_run_without_an_environment(preloaded_server):
+def test_commands_run_with_the_given_environment_only(preloaded_server):
     server = forkserver._start_server(shutil.which("env"), preloaded_server, {})
     assert server.run_compiler(["env"], b"", "/", {"A": "1", "B": "2"}).stdout == b"A=1\nB=2\n"
     assert server.run_compiler(["env"], b"", "/", {}).stdout == b""
     server.close()
 
 
-def test_a_server_that_has_ended(preloaded_server):
+def test_ended_server_runs_no_command(preloaded_server):
     server = forkserver._start_server(shutil.which("sh"), preloaded_server, {})
     server.process.kill()
     server.process.wait()
@@ -220,7 +220,7 @@ def test_a_server_that_has_ended(preloaded_server):
     server.close()
 
 
-def test_a_process_that_was_forked_leaves_it_alone(preloaded_server):
+def test_close_in_a_forked_child_keeps_the_server_running(preloaded_server):
     server = forkserver._start_server(shutil.which("sh"), preloaded_server, {})
     pid = os.fork()
     if pid == 0:

@@ -339,7 +339,9 @@ def test_lanes_are_in_step_at_volatile_global_memory(make_sim_module, compiler_n
     assert turns.tolist() == [*range(63, -1, -1)]
 
 
-def test_a_volatile_flag_does_not_count_on_lockstep(make_sim_module, compiler_name, recwarn):
+def test_spinning_on_a_volatile_flag_gives_no_lockstep_warning(
+    make_sim_module, compiler_name, recwarn
+):
     """Another kernel of the file, whose accesses are not volatile, also ends."""
     m = make_sim_module("""__global__ void waits(volatile int* flag) { while (!flag[0]) {} }
     __global__ void smooth(const float* x, float* y, int n) {

@@ -377,7 +377,7 @@ def test_random_generators_use_no_constant_memory(run_python):
     run_python(HEAP, NUMBALITE_DRIVER="sim")
 
 
-def test_bits_jumps_and_orders_compute(load_alone):
+def test_standard_bit_and_comparison_functions_return_expected_values(load_alone):
     source = """
     #include <bit>
     __global__ void bits(int* o, unsigned x, unsigned char c) {

@@ -553,5 +553,5 @@ def test_headers_with_which_many_sources_begin_are_precompiled(monkeypatch, tmp_
     ],
 )  # fmt: skip
 @pytest.mark.every_case
-def test_first_headers_of_a_source(text, expected):
+def test_headers_at_the_beginning_of_a_source_become_macros(text, expected):
     assert hostprelude.header_macros(text) == expected

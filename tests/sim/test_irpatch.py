@@ -47,7 +47,7 @@ def test_integer_division_is_guarded_against_zero(name, type_):
     assert sum(f" = {name} " in line for line in lines) == 1
 
 
-def test_division_by_a_constant_zero_or_minus_one():
+def test_division_by_a_constant_zero_or_minus_one_is_guarded():
     assert len(patched_instruction("%3 = sdiv i32 %0, 0")) > 1
     assert len(patched_instruction("%3 = sdiv i32 %0, -1")) > 1
 

@@ -307,7 +307,7 @@ def test_a_spinning_thread_yields(load_alone):
     assert {call[0] for call in calls} == {"yield"} and 1 < len(calls) < 20
 
 
-def test_load_and_store_intrinsics(load_alone):
+def test_load_and_store_intrinsics_access_memory(load_alone):
     source = """__global__ void k(const float4* in, float4* out, volatile int* v) {
     float4 a = __ldg(in);
     __stcg(&out[0].x, __ldcg(&in[0].y));

@@ -71,7 +71,7 @@ NONE = "NaN of numbers (0 / 0, inf - inf, the root of a negative number, ...)"
 ZERO = "infinity of a finite number, which it divides by zero"
 
 
-def test_floating_point_exceptions_of_the_processor(run_python, tmp_path):
+def test_processor_traps_name_lines_that_create_nan_or_infinity(run_python, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     code = f"import runpy; runpy.run_path({str(program)!r})"

@@ -86,7 +86,7 @@ def test_shuffle_down_sums_a_warp(sim_driver, engine_kernels):
     assert out == [sum(range(t // 32 * 32, t // 32 * 32 + 32)) for t in range(128)]
 
 
-def test_collectives_in_divergent_branches(sim_driver, engine_kernels):
+def test_collectives_in_divergent_branches_return_expected_values(sim_driver, engine_kernels):
     threads = 64
     out = run_kernel(sim_driver, engine_kernels, "collect", 1, threads, [0] * (16 * threads))
 
@@ -123,7 +123,7 @@ def test_activemask_follows_divergence(sim_driver, engine_kernels):
             assert out[t] & 0xFFFFFFFF == mask + (t % 32 >= 16)
 
 
-def test_spinlock_between_threads_and_blocks(sim_driver, engine_kernels):
+def test_spinlock_between_threads_and_blocks_loses_no_update(sim_driver, engine_kernels):
     for n in (0, 1):
         assert run_kernel(sim_driver, engine_kernels, "locked", 20, 64, [0, 0], n) == [0, 20 * 64]
 

@@ -145,7 +145,7 @@ __global__ void k(settings s, int *x) { x[0] = s.format.x + (s.address == cudaAd
 
 
 @pytest.mark.parametrize("source", [TAKEN, HOSTS], ids=["all", "types of the host"])
-def test_sources_that_all_compilers_accept(error_of_source, source):
+def test_sources_accepted_by_all_compilers_compile(error_of_source, source):
     assert error_of_source(source) == ""
 
 
@@ -241,7 +241,7 @@ REFUSED = {
 
 @pytest.mark.cases(10)
 @pytest.mark.parametrize("source", REFUSED.values(), ids=REFUSED)
-def test_sources_that_all_compilers_reject(error_of_source, source):
+def test_sources_rejected_by_all_compilers_raise(error_of_source, source):
     assert "error: " in error_of_source(source)
 
 

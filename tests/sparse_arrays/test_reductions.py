@@ -86,7 +86,7 @@ def test_explicit_argmax_ignores_implicit_zeros():
             form((2, 2)).argmax(explicit=True)
 
 
-def test_count_nonzero_along_each_axis():
+def test_count_nonzero_along_each_axis_matches_numpy():
     a = np.array([[0, 1.5, 0], [2, 0, -1]])
     for form in (sparse.csr_array, sparse.csc_array, sparse.coo_array):
         for axis in (0, 1):

@@ -186,11 +186,11 @@ def run_in_forked_child(run_python, lines, success):
     assert result.stdout.endswith("done\n"), result.stdout + result.stderr
 
 
-def test_every_entry_point_raises(run_python):
+def test_device_functions_raise_in_a_forked_child(run_python):
     run_in_forked_child(run_python, NEED_A_DEVICE, "wrong.append((line, 'no error'))")
 
 
-def test_functions_without_a_device_work(run_python):
+def test_functions_without_a_device_work_in_a_forked_child(run_python):
     run_in_forked_child(run_python, NEED_NONE, "pass")
 
 

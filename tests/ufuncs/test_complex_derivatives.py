@@ -139,7 +139,7 @@ def ufuncs_of_numpy():
 
 
 @pytest.mark.parametrize("ufunc", ufuncs_of_numpy(), ids=lambda u: u.__name__)
-def test_derivatives_of_fused_complex_numpy_ufuncs(ufunc):
+def test_derivatives_of_fused_complex_numpy_ufuncs_match_differences(ufunc):
     inputs, t = [complex_numbers() + 0.1 for _ in range(ufunc.nin)], complex_numbers()
     fused = numbalite.fuse(lambda *args: ufunc(*args))
     given = [cuda.to_device(x) for x in inputs]
@@ -159,7 +159,7 @@ def test_gradient_of_a_holomorphic_function_is_the_cotangent_times_the_derivativ
     np.testing.assert_allclose(gradient, g * np.cos(z), rtol=1e-4)
 
 
-def test_derivative_by_a_real_input_of_a_complex_function():
+def test_derivative_by_a_real_input_of_a_complex_function_is_correct():
     f = make_ufunc(f"{C}({C}, float64)", "return exp(z * x);", "z, x", "cuda")
     z, x = complex_numbers(), np.linspace(0.1, 1, 30)
     np.testing.assert_allclose(f.derivative(1)(z, x), z * np.exp(z * x), rtol=1e-12)

@@ -44,7 +44,7 @@ def array_size(request):
     return request.param
 
 
-def test_elementwise_loops_with_64_bit_indices(run_last_blocks, array_size):
+def test_elementwise_loops_with_64_bit_indices_match_numpy(run_last_blocks, array_size):
     x = zeros_with_random_tail(array_size)
     one = cuda.to_device(np.array([3], "i1"))
     expected = tail_on_host(x)
@@ -56,7 +56,7 @@ def test_elementwise_loops_with_64_bit_indices(run_last_blocks, array_size):
     )
 
 
-def test_broadcast_rows_and_columns_with_64_bit_indices(run_last_blocks, array_size):
+def test_broadcast_rows_and_columns_with_64_bit_indices_match_numpy(run_last_blocks, array_size):
     """Tests two dimensions that cannot be merged: one operand is broadcast, or has gaps."""
     x = zeros_with_random_tail((array_size // 4, 4))
     expected = tail_on_host(x).reshape(-1, 4)
@@ -69,7 +69,7 @@ def test_broadcast_rows_and_columns_with_64_bit_indices(run_last_blocks, array_s
     np.testing.assert_array_equal(tail_on_host(x).reshape(-1, 4), expected)
 
 
-def test_user_ufunc_with_64_bit_indices(run_last_blocks, array_size):
+def test_user_ufunc_with_64_bit_indices_matches_numpy(run_last_blocks, array_size):
     @vectorize(["int8(int8, int8)"], target="cuda")
     def add_double(a, b):
         "a + 2 * b"
@@ -91,7 +91,7 @@ RUNNING = "int s = 0; for (int i = 0; i < x.size(); ++i) y[i] = s += x[i];"
 
 @pytest.mark.parametrize("staged", (False, True, None))
 @pytest.mark.parametrize("body, layout", ((LAST, "(n)->()"), (RUNNING, "(n)->(n)")))
-def test_gufunc_loops_with_64_bit_indices(run_last_blocks, body, layout, staged):
+def test_gufunc_loops_with_64_bit_indices_match_numpy(run_last_blocks, body, layout, staged):
     loop = HALF + 4
     x = zeros_with_random_tail((loop, 1))
     f = make_gufunc(body, layout)

@@ -3,7 +3,7 @@ run, on any stream."""
 
 import numpy as np
 import pytest
-from kit.calls import traced_again
+from kit.calls import driver_calls_when_warm
 
 from numbalite import cuda
 
@@ -29,7 +29,7 @@ def test_consecutive_one_launch_reductions_match_numpy(shape, axis, sum_reductio
             sum_reduction(cuda.to_device(x), axis=axis), x.sum(axis, dtype="i4")
         )
     d = cuda.to_device(x)
-    calls = traced_again(lambda: sum_reduction(d, axis=axis))
+    calls = driver_calls_when_warm(lambda: sum_reduction(d, axis=axis))
     assert calls.count("cuLaunchKernel") == 1
     assert not any(name.startswith("cuMemset") for name in calls)
 

@@ -33,13 +33,13 @@ def expected_sum(x, axis=None):
 
 
 class Test_forms:
-    def test_reduce_from_an_expression(self):
+    def test_reduce_accepts_an_expression(self):
         assert cuda.reduce("a + b")(np.arange(10.0)) == 45
 
-    def test_reduce_from_a_body(self):
+    def test_reduce_accepts_a_body(self):
         assert cuda.reduce("float c = a; return c + b;")(np.arange(10, dtype="f4")) == 45
 
-    def test_reduce_as_a_decorator(self):
+    def test_reduce_works_as_a_decorator(self):
         @cuda.reduce
         def maximum(x, y):
             "return x > y ? x : y;"
@@ -54,7 +54,7 @@ class Test_forms:
 
         assert minimum(np.array([3, 9, 2])) == 2
 
-    def test_reduce_from_a_device_function(self):
+    def test_reduce_accepts_a_device_function(self):
         @cuda.jit(device=True)
         def sum_of_two(a, b):
             "return a + b;"
@@ -70,7 +70,7 @@ class Test_forms:
         )
         assert made(np.array([1.0, 7.0, 3.0])) == 7
 
-    def test_reduce_from_a_function_definition(self):
+    def test_reduce_accepts_a_function_definition(self):
         assert cuda.reduce("__device__ int add(int a, int b) { return a + b; }")(np.arange(5)) == 10
 
     def test_reductions_capture_device_functions_and_constants(self):
@@ -354,7 +354,7 @@ class Test_arguments:
         assert cuda.reduce(MATRICES)(m[1:], init=m[0]) == expected
         assert self.total(np.arange(5), init=-10) == 0
 
-    def test_reduce_without_an_identity(self):
+    def test_reduce_without_an_identity_begins_with_the_first_element(self):
         assert cuda.reduce("a * b")(np.arange(1, 5)) == 24
         assert cuda.reduce("a > b ? a : b")(np.array([-5, -3])) == -3
 

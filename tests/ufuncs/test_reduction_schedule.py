@@ -51,7 +51,7 @@ def shared_properties(kind, sizes, vec=1):
     return word, width, *sizes, vec
 
 
-def test_reduction_kernel_variants_of_each_kind():
+def test_reduction_kernels_list_all_variants_for_other_shapes():
     """Each kernel lists all kernels that other shapes may need as its variants."""
     rng, images = np.random.default_rng(6), {}
     for _ in range(4000):
@@ -66,7 +66,7 @@ def test_reduction_kernel_variants_of_each_kind():
     assert max(map(len, images.values())) >= 5
 
 
-def test_scan_kernel_variants_of_each_kind():
+def test_scan_kernels_list_all_variants_for_other_shapes():
     rng, images = np.random.default_rng(7), {}
     memory = cuda.device_array(1 << 24, "u1")
     for _ in range(1000):
@@ -187,7 +187,7 @@ def test_scan_planner_rejects_invalid_arguments():
             _core.scan_plan(*arrays, axis, itemsize, bytes(8))
 
 
-def test_scan_schedule_of_large_records(optimized_host_code):
+def test_scan_of_large_records_starts_with_the_initial_value(optimized_host_code):
     """The parameter of a launch contains initial values of any element size."""
     x = np.zeros(300, [("a", "i4", 150)])
     x["a"] = np.arange(300)[:, None]

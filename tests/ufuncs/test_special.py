@@ -72,7 +72,7 @@ def test_special_functions_accept_dtype_and_out():
         scipy_special.gammainc(d, d)
 
 
-def test_digamma_near_its_poles_and_at_both_ends():
+def test_digamma_matches_scipy_near_poles_and_for_extreme_arguments():
     """psi and digamma are one ufunc. digamma's series, recurrence and reflection agree with
     SciPy."""
     rng = random_generator()

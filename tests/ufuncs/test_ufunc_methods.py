@@ -165,7 +165,7 @@ class Test_reduce:
         assert sum_of_two.reduce(np.arange(5)).dtype == np.float64
         assert sum_of_two.reduce(np.arange(5), dtype="f4") == np.float32(10)
 
-    def test_reduce_along_several_axes(self):
+    def test_reduce_along_several_axes_matches_numpy(self):
         x = random_integers("q", (2, 3, 2, 1, 2, 2, 3, 2, 2, 2))
         turned, device = x.transpose(range(9, -1, -1)), cuda.to_device(x).T
         for axis in ((0, 2, 4), (1, 3, 5, 7, 9), (8,), None):
@@ -224,7 +224,7 @@ class Test_accumulate:
                 add.accumulate(cuda.to_device(x), axis), np.add.accumulate(x, axis, dtype=code)
             )
 
-    def test_accumulate_of_long_rows_and_columns(self):
+    def test_accumulate_of_long_rows_and_columns_matches_numpy(self):
         x = random_integers("i", (3, 70_001))
         assert_equal_arrays(add.accumulate(x, 1), np.add.accumulate(x, 1, dtype="i"))
         assert_equal_arrays(add.accumulate(x.T, 0), np.add.accumulate(x.T, 0, dtype="i"))
@@ -246,7 +246,7 @@ class Test_accumulate:
         assert_equal_arrays(first.accumulate(x), np.zeros_like(x))
         assert_equal_arrays(last.accumulate(x), x)
 
-    def test_accumulate_of_views_with_out(self):
+    def test_accumulate_of_views_and_into_out_matches_numpy(self):
         x = random_integers("q", (20, 30, 40))
         device = cuda.to_device(x)
         for view in (np.s_[::2, ::-1], np.s_[:, 3, ::-2], np.s_[4, :, 1:]):
@@ -315,7 +315,7 @@ INDICES = (
 
 class Test_at:
     @pytest.mark.parametrize("indices", INDICES, ids=repr)
-    def test_at_with_each_kind_of_index(self, indices):
+    def test_at_accepts_each_kind_of_index(self, indices):
         x = random_integers("q", (5, 4, 3))
         expected, host, device = x.copy(), x.copy(), cuda.to_device(x)
         np.add.at(expected, indices, 7)
