@@ -35,11 +35,11 @@ void nl_reducelaunch_append_merged(dims *d, dim one) {
         nl_reducelaunch_append_dim(d, one);
 }
 
-dims nl_reducelaunch_merge_dims(const dims *d) {
-    dims made = {.count = 0};
-    for (int i = 0; i < d->count; i++)
-        nl_reducelaunch_append_merged(&made, d->at[i]);
-    return made;
+void nl_reducelaunch_merge_dims(dims *d) {
+    int count = d->count;
+    nl_reducelaunch_clear_dims(d);
+    for (int i = 0; i < count; i++)
+        nl_reducelaunch_append_merged(d, d->at[i]);
 }
 
 int64_t nl_reducelaunch_input_stride_key(const dim *d) {

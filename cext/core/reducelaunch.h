@@ -26,6 +26,12 @@ typedef struct nl_reduce_dims {
     nl_reduce_dim at[NL_REDUCE_MAX_DIMS];
 } nl_reduce_dims;
 
+/* Removes all dimensions. The array of dimensions is not initialized, because it is large, and
+ * every reduction uses several of them. */
+static inline void nl_reducelaunch_clear_dims(nl_reduce_dims *d) {
+    d->count = 0;
+}
+
 static inline int64_t min64(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
@@ -44,7 +50,7 @@ void nl_reducelaunch_append_dim(nl_reduce_dims *d, nl_reduce_dim one);
 /* Appends a dimension, unless its length is 1. Merges the appended dimension with the previous
  * dimension if the strides permit this. */
 void nl_reducelaunch_append_merged(nl_reduce_dims *d, nl_reduce_dim one);
-nl_reduce_dims nl_reducelaunch_merge_dims(const nl_reduce_dims *d);
+void nl_reducelaunch_merge_dims(nl_reduce_dims *d);
 int64_t nl_reducelaunch_input_stride_key(const nl_reduce_dim *d); /* sort key by which the largest
                                                                    * stride of the input is first */
 void nl_reducelaunch_sort_dims(nl_reduce_dims *d,

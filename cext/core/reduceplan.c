@@ -522,17 +522,17 @@ int64_t nl_reduceplan_grid_size(const schedule *s, int64_t results) {
 
 /* ---- two launches ---- */
 
-/* Returns the dimensions of the array between two launches: those of the results, and the reduced
- * dimensions that remain after the first launch. */
-static dims intermediate_dimensions(const dims *kept, const dim *later, int count) {
-    dims all = {.count = 0};
+/* Sets `all` to the dimensions of the array between two launches: those of the results, and the
+ * reduced dimensions that remain after the first launch. */
+static void set_intermediate_dims(const dims *kept, const dim *later, int count, dims *all) {
+    nl_reducelaunch_clear_dims(all);
     for (int i = 0; i < kept->count; i++)
         nl_reducelaunch_append_dim(
-            &all, (dim){kept->at[i].length, kept->at[i].input, kept->at[i].where, 0});
+            all, (dim){kept->at[i].length, kept->at[i].input, kept->at[i].where, 0});
     for (int i = 0; i < count; i++)
-        nl_reducelaunch_append_dim(&all, (dim){later[i].length, later[i].input, later[i].where, 0});
-    nl_reducelaunch_sort_dims(&all, nl_reducelaunch_input_stride_key);
-    return nl_reducelaunch_merge_dims(&all);
+        nl_reducelaunch_append_dim(all, (dim){later[i].length, later[i].input, later[i].where, 0});
+    nl_reducelaunch_sort_dims(all, nl_reducelaunch_input_stride_key);
+    nl_reducelaunch_merge_dims(all);
 }
 
 /* Returns whether `inner` is a short reduced axis between the elements of the results (such as the
@@ -546,7 +546,8 @@ static int is_short_axis_between_results(const dims *kept, const dim *inner, int
         return 0;
     if (rows * item < LATER_SHARE * t->accumulator)
         return 0;
-    dims joined = intermediate_dimensions(kept, inner, 1);
+    dims joined;
+    set_intermediate_dims(kept, inner, 1, &joined);
     const dim *end = last_dimension_of(&joined);
     if (end->input != item || end->length * item <= max64(short_row, item))
         return 0;
@@ -619,11 +620,14 @@ static void plan_one_launch(const reduction *f, const schedule *s, int segmented
     nl_reducelaunch_set_slots(step, 5, slots);
 }
 
-/* Returns the dimensions of the results and of the later axes in the scratch array of a first
- * launch. The elements of the scratch array have `size` bytes; the stride between neighbouring
- * results is `apart` elements. Appends the later axes to `reduced`. */
-static dims make_scratch_dims(const reduction *f, int64_t apart, int64_t size, dims *reduced) {
-    dims order = {.count = 0}, kept = {.count = 0};
+/* Sets `kept` to the dimensions of the results in the scratch array of a first launch, and appends
+ * the later axes to `reduced`. The elements of the scratch array have `size` bytes; the stride
+ * between neighbouring results is `apart` elements. */
+static void set_scratch_dims(const reduction *f, int64_t apart, int64_t size, dims *kept,
+                             dims *reduced) {
+    dims order;
+    nl_reducelaunch_clear_dims(&order);
+    nl_reducelaunch_clear_dims(kept);
     int from[NL_REDUCE_MAX_DIMS];
     int64_t steps[NL_REDUCE_MAX_DIMS], step = apart;
     for (int i = 0; i < f->kept.count + f->later.count; i++)
@@ -646,11 +650,10 @@ static dims make_scratch_dims(const reduction *f, int64_t apart, int64_t size, d
     for (int i = 0; i < order.count; i++) {
         dim one = {order.at[i].length, steps[i] * size, steps[i], order.at[i].output};
         if (i < f->kept.count)
-            nl_reducelaunch_append_merged(&kept, one);
+            nl_reducelaunch_append_merged(kept, one);
         else
             nl_reducelaunch_append_dim(reduced, (dim){one.length, one.input, one.where, 0});
     }
-    return kept;
 }
 
 /* Plans a launch that writes several partial results for each result. The last block reduces these
@@ -669,13 +672,14 @@ static void plan_partial_results(const reduction *f, const schedule *s, const di
             flags = parts;
     if (t->masked) /* one flag per part: whether the mask selects any element of the part */
         flags = nl_reducelaunch_add_scratch(plan, NL_REDUCE_FLAGS, numbers * s->parts);
-    dims of_one = {.count = 0};
+    dims of_one, of_results;
+    nl_reducelaunch_clear_dims(&of_one);
     int64_t after = by_part ? numbers : 1;
     nl_reducelaunch_append_dim(&of_one, (dim){s->parts, after * size, after, 0});
-    dims of_results = make_scratch_dims(f, by_part ? 1 : s->parts, size, &of_one);
+    set_scratch_dims(f, by_part ? 1 : s->parts, size, &of_results, &of_one);
     if (f->later.count) {
         nl_reducelaunch_sort_dims(&of_one, nl_reducelaunch_input_stride_key);
-        of_one = nl_reducelaunch_merge_dims(&of_one);
+        nl_reducelaunch_merge_dims(&of_one);
     }
     nl_reduce_plan_options first = {NULL, 0, 0, 0, -1, by_part, 0, 1.0, 0},
                            ending = {r->initial, r->initial_size, 1, 1, -1, 0, 0, r->divisor, 0};
@@ -709,7 +713,9 @@ static void plan_partial_results(const reduction *f, const schedule *s, const di
  * segments from an array. */
 static void plan_by_segments(reduction *f, nl_reduce_plan *plan) {
     traits t = f->r->traits;
-    dims usual = {.count = 1, .at = {f->reduced.at[0]}};
+    dims usual;
+    nl_reducelaunch_clear_dims(&usual);
+    nl_reducelaunch_append_dim(&usual, f->reduced.at[0]);
     usual.at[0].length = divide_up(usual.at[0].length, f->kept.at[0].length);
     t.accumulator = t.any_order = 0;
     schedule s = nl_reduceplan_choose_schedule(&f->kept, &usual, &t);
@@ -719,14 +725,17 @@ static void plan_by_segments(reduction *f, nl_reduce_plan *plan) {
 }
 
 static void read_dimensions(const nl_reduce_request *r, reduction *f) {
-    dims kept = {.count = 0}, reduced = {.count = 0};
+    dims kept;
     int out = 0;
     f->r = r;
-    f->kept.count = f->later.count = 0;
+    nl_reducelaunch_clear_dims(&kept);
+    nl_reducelaunch_clear_dims(&f->kept);
+    nl_reducelaunch_clear_dims(&f->reduced);
+    nl_reducelaunch_clear_dims(&f->later);
     for (int i = 0; i < r->ndim; i++) {
         int64_t where = r->where ? r->where[i] : 0;
         if (r->axes >> i & 1)
-            nl_reducelaunch_append_dim(&reduced, (dim){r->shape[i], r->strides[i], where, 0});
+            nl_reducelaunch_append_dim(&f->reduced, (dim){r->shape[i], r->strides[i], where, 0});
         /* the segment axis is outermost, so that neighbouring threads have the same segment */
         if (i == r->segmented)
             nl_reducelaunch_append_dim(&f->kept, (dim){r->segments, 0, 0, r->output[out++]});
@@ -734,16 +743,18 @@ static void read_dimensions(const nl_reduce_request *r, reduction *f) {
             nl_reducelaunch_append_dim(&kept,
                                        (dim){r->shape[i], r->strides[i], where, r->output[out++]});
     }
-    f->cached = nl_reducelaunch_count_elements(&kept) * nl_reducelaunch_count_elements(&reduced) *
-                    r->traits.itemsize <=
+    f->cached = nl_reducelaunch_count_elements(&kept) *
+                    nl_reducelaunch_count_elements(&f->reduced) * r->traits.itemsize <=
                 nl_reducelimit_value(NL_LIMIT_CACHED_BYTES);
     nl_reducelaunch_sort_dims(&kept, nl_reducelaunch_input_stride_key);
-    kept = nl_reducelaunch_merge_dims(&kept);
+    nl_reducelaunch_merge_dims(&kept);
     for (int i = 0; i < kept.count; i++)
         nl_reducelaunch_append_dim(&f->kept, kept.at[i]);
-    if (r->segmented < 0 && r->reorderable)
-        nl_reducelaunch_sort_dims(&reduced, nl_reducelaunch_input_stride_key);
-    f->reduced = r->segmented < 0 ? nl_reducelaunch_merge_dims(&reduced) : reduced;
+    if (r->segmented >= 0)
+        return;
+    if (r->reorderable)
+        nl_reducelaunch_sort_dims(&f->reduced, nl_reducelaunch_input_stride_key);
+    nl_reducelaunch_merge_dims(&f->reduced);
 }
 
 void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
@@ -758,9 +769,13 @@ void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
     const traits *t = &r->traits;
     if (r->reorderable && t->any_order && !t->masked)
         divide_reduction(&f.kept, &f.reduced, &f.later, t);
-    dims kept =
-        f.later.count ? intermediate_dimensions(&f.kept, f.later.at, f.later.count) : f.kept;
-    schedule s = nl_reduceplan_choose_schedule(&kept, &f.reduced, t);
+    dims intermediate;
+    const dims *kept = &f.kept;
+    if (f.later.count) {
+        set_intermediate_dims(&f.kept, f.later.at, f.later.count, &intermediate);
+        kept = &intermediate;
+    }
+    schedule s = nl_reduceplan_choose_schedule(kept, &f.reduced, t);
     if (r->reorderable && s.kind == NL_REDUCE_COLUMNS &&
         last_dimension_of(&f.reduced)->length < SHORT_RUN)
         nl_reducelaunch_sort_dims(
@@ -768,5 +783,5 @@ void nl_reduceplan_make(const nl_reduce_request *r, nl_reduce_plan *plan) {
     if (s.parts == 1 && !f.later.count)
         plan_one_launch(&f, &s, -1, plan);
     else
-        plan_partial_results(&f, &s, &kept, &f.reduced, plan);
+        plan_partial_results(&f, &s, kept, &f.reduced, plan);
 }

@@ -301,7 +301,9 @@ static int64_t count_tile_statuses(const schedule *s, int64_t rows) {
 static void add_step(nl_reduce_plan *plan, const schedule *s, const geometry *g,
                      nl_reduce_type reads, nl_reduce_type writes, int64_t grid,
                      const nl_reduce_plan_options *o, const uint8_t *slots) {
-    dims along = {.count = 1, .at = {g->along}};
+    dims along;
+    nl_reducelaunch_clear_dims(&along);
+    nl_reducelaunch_append_dim(&along, g->along);
     nl_reduce_step *step = nl_reducelaunch_add_step(plan, s, reads, writes, grid);
     step->vec = g->vec;
     step->shared_bytes = shared_memory_bytes(s, g);
@@ -356,7 +358,7 @@ static void read_dimensions(const nl_scan_request *r, geometry *g) {
             nl_reducelaunch_append_dim(&g->kept, one);
     }
     nl_reducelaunch_sort_dims(&g->kept, nl_reducelaunch_input_stride_key);
-    g->kept = nl_reducelaunch_merge_dims(&g->kept);
+    nl_reducelaunch_merge_dims(&g->kept);
     g->vec = 1;
     g->size = (sizes){r->stored, r->accumulator, r->result};
     g->input = r->input;

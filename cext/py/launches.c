@@ -61,7 +61,7 @@ static int launch_step(nl_py_state *state, const nl_py_step *s, PyObject *const 
 }
 
 static int is_on_current_device(const nl_py_array *array) {
-    nl_error ignored = {0};
+    nl_error ignored; /* not initialized: it is large */
     const nl_device *device = nl_device_current(&ignored);
     return array->buffer->device == device && array->buffer->generation == device->generation;
 }
