@@ -634,6 +634,20 @@ class Reducer:
         /,
     ) -> None: ...
 
+@final
+class DirectReduction:
+    def __new__(
+        cls,
+        parameters: tuple[str, ...],
+        positional: int,
+        divides: bool = False,
+        in_c_order: bool = False,
+        one_axis: bool = False,
+    ) -> DirectReduction: ...
+    def __call__(self, *args: Any, **keywords: Any) -> Any: ...
+    def add(self, reducer: Reducer, /) -> None: ...
+    def set_ufunc(self, ufunc: Ufunc, /) -> None: ...
+
 def reduction_observer(function: Callable[[bool, list[tuple[Any, ...]]], Any] | None, /) -> Any: ...
 def scan_plan(
     array: DeviceArray,

@@ -286,6 +286,22 @@ PyObject *nl_py_reducer_new_result(nl_py_reducer *r, const nl_py_array *a, uint6
     return nl_py_devarray_empty(r->state, r->result, element, &layout);
 }
 
+PyObject *nl_py_reducer_reduce_to_new(nl_py_reducer *r, PyObject *array, PyObject *axis,
+                                      int keepdims, int in_c_order, double divisor) {
+    const nl_py_array *a = (const nl_py_array *)array;
+    int64_t output[NL_MAX_DIMS];
+    nl_py_reduced c = {.array = array, .segmented = -1, .output = output, .divisor = divisor};
+    if (!nl_py_devarray_check_exact(r->state, array) || a->class != NL_ELEMENT_PLAIN ||
+        (nl_dtype)a->dtype != r->stored || a->buffer->device->ordinal != nl_device_selected() ||
+        !nl_py_reducer_can_read(r, a) || nl_py_reducer_has_no_elements(a) ||
+        !nl_py_reducer_read_axes(axis, a->ndim, &c.axes))
+        return NULL;
+    PyObject *out = nl_py_reducer_new_result(r, a, c.axes, keepdims, in_c_order, output);
+    if (out && nl_py_reducer_reduce(r, &c, out) < 0)
+        Py_CLEAR(out);
+    return out;
+}
+
 /* ---- methods ---- */
 
 /* Checks the conditions that numbalite/ufuncs/reduceloops.py ensures for the arrays. */
@@ -370,24 +386,15 @@ done:
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
-static PyObject *reducer_allocate_result(PyObject *self, PyObject *args) {
-    nl_py_reducer *r = (nl_py_reducer *)self;
-    PyObject *axis, *out;
+static PyObject *reducer_made(PyObject *self, PyObject *args) {
+    PyObject *array, *axis;
     int keepdims, in_c_order;
-    int64_t output[NL_MAX_DIMS];
-    nl_py_reduced c = {.segmented = -1, .output = output};
-    if (!PyArg_ParseTuple(args, "OOppd:made", &c.array, &axis, &keepdims, &in_c_order, &c.divisor))
+    double divisor;
+    if (!PyArg_ParseTuple(args, "OOppd:made", &array, &axis, &keepdims, &in_c_order, &divisor))
         return NULL;
-    const nl_py_array *a = (const nl_py_array *)c.array;
-    if (!nl_py_devarray_check_exact(r->state, c.array) || a->class != NL_ELEMENT_PLAIN ||
-        (nl_dtype)a->dtype != r->stored || a->buffer->device->ordinal != nl_device_selected() ||
-        !nl_py_reducer_can_read(r, a) || nl_py_reducer_has_no_elements(a) ||
-        !nl_py_reducer_read_axes(axis, a->ndim, &c.axes))
-        return Py_NewRef(Py_None);
-    out = nl_py_reducer_new_result(r, a, c.axes, keepdims, in_c_order, output);
-    if (out && nl_py_reducer_reduce(r, &c, out) < 0)
-        Py_CLEAR(out);
-    return out;
+    PyObject *out = nl_py_reducer_reduce_to_new((nl_py_reducer *)self, array, axis, keepdims,
+                                                in_c_order, divisor);
+    return out || PyErr_Occurred() ? out : Py_NewRef(Py_None);
 }
 
 static PyObject *reducer_scan(PyObject *self, PyObject *args) {
@@ -492,7 +499,7 @@ static PyMethodDef reducer_methods[] = {
      "stream=None): writes the results along the other axes to out. "
      "initial: bytes of an accumulator. "
      "segments: array with the begin and end of each segment of one axis."},
-    {"made", reducer_allocate_result, METH_VARARGS,
+    {"made", reducer_made, METH_VARARGS,
      "made(array, axis, keepdims, in_c_order, divisor): "
      "returns a new array with the results, "
      "whose axes have the array's order in memory, or C order. "

@@ -53,6 +53,10 @@ int nl_py_reducer_scan(nl_py_reducer *r, PyObject *array, PyObject *out, int axi
  * of the axes that are not reduced. */
 PyObject *nl_py_reducer_new_result(nl_py_reducer *r, const nl_py_array *array, uint64_t axes,
                                    int keepdims, int in_c_order, int64_t *output);
+/* Returns a new array with the results of a reduction, or NULL without an exception if Python code
+ * must handle the array or the axis: the array is on another device, not aligned, or empty. */
+PyObject *nl_py_reducer_reduce_to_new(nl_py_reducer *r, PyObject *array, PyObject *axis,
+                                      int keepdims, int in_c_order, double divisor);
 /* Converts axis= to bits. Returns 0 if Python code must read the argument. None and NULL mean all
  * axes. */
 int nl_py_reducer_read_axes(PyObject *axis, int ndim, uint64_t *axes);

@@ -37,6 +37,7 @@
     X(PyTypeObject, reduction_plan_type) \
     X(PyTypeObject, reducer_type) \
     X(PyTypeObject, reduction_type) \
+    X(PyTypeObject, directreduction_type) \
     X(PyTypeObject, ufunc_type) \
     X(PyTypeObject, gufunc_type) \
     X(PyTypeObject, hostmodule_type) \
@@ -216,6 +217,7 @@ PyObject *nl_py_state_intern(const char *const *texts, int count);
     X(nl_py_launches_exec) \
     X(nl_py_reducer_exec) \
     X(nl_py_reduction_exec) \
+    X(nl_py_directreduction_exec) \
     X(nl_py_reduceplan_exec) \
     X(nl_py_selection_exec) \
     X(nl_py_kernel_exec) \

@@ -64,11 +64,16 @@ def product_loops(wide: np.dtype) -> OperatorLoops:
 
 def run_reduction(
     loops: OperatorLoops, a: Any, axis: Any, keepdims: Any, dtype: Any, divisor: float, reorder: bool,
-    order: str = "K",
+    order: str = "K", direct: Any = None,
 ) -> Any:  # fmt: skip
-    """Runs a reduction. order: memory order of the result, "K" for the order of the array's remaining axes, or "C"."""
+    """Runs a reduction.
+
+    order: memory order of the result, "K" for the order of the array's remaining axes, or "C". direct: the
+    _core.DirectReduction that makes later calls with this dtype, if the function has one."""
     keepdims = keepdims is not np._NoValue and bool(keepdims)
     reducer = loops.reduction_planner(a.dtype, loops.loop_dtype, dtype, reorder)
+    if direct is not None:
+        direct.add(reducer)
     made = reducer.made(a, axis, keepdims, order == "C", divisor)
     if made is not None:
         return made

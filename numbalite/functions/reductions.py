@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from numbalite import required, types
+from numbalite import _core, required, types
 from numbalite.functions import arguments, outputs
 from numbalite.functions.creation import number_sequence
 from numbalite.functions.geometry import axes_of
@@ -29,6 +29,24 @@ if TYPE_CHECKING:
 _NO_VALUE: Any = np._NoValue
 # A dtype object, because the C fast path accepts calls with dtype objects
 COUNTER = np.dtype(np.intp)
+
+
+def _direct(parameters: str, positional: int, **options) -> Any:
+    return _core.DirectReduction(tuple(parameters.split()), positional, **options)
+
+
+_SUM, _PROD = (_direct("a axis dtype out keepdims initial where", 7) for _ in range(2))
+_MAX, _MIN = (_direct("a axis out keepdims initial where", 6) for _ in range(2))
+_ANY, _ALL = (_direct("a axis out keepdims where", 4) for _ in range(2))
+_COUNT_NONZERO = _direct("a axis keepdims", 2)
+_MEAN = _direct("a axis dtype out keepdims where", 5, divides=True)
+_VAR, _STD = (
+    _direct("a axis dtype out ddof keepdims where mean correction", 6, divides=True)
+    for _ in range(2)
+)
+_ARGMAX, _ARGMIN = (
+    _direct("a axis out keepdims", 3, in_c_order=True, one_axis=True) for _ in range(2)
+)
 
 
 def reduce_axes(
@@ -67,27 +85,31 @@ def check_mask(where: Any) -> None:
         )
 
 
-@implements("sum")
+@implements("sum", direct=_SUM)
 def sum(
     a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE
 ) -> Any:
+    _SUM.set_ufunc(cuda_ufunc_for(np.add))
     return reduce_axes(np.add, a, axis, dtype, out, keepdims, initial, where)
 
 
-@implements("prod")
+@implements("prod", direct=_PROD)
 def prod(
     a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE
 ) -> Any:
+    _PROD.set_ufunc(cuda_ufunc_for(np.multiply))
     return reduce_axes(np.multiply, a, axis, dtype, out, keepdims, initial, where)
 
 
-@implements("max", "amax")
+@implements("max", "amax", direct=_MAX)
 def max(a, axis=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE) -> Any:
+    _MAX.set_ufunc(cuda_ufunc_for(np.maximum))
     return reduce_axes(np.maximum, a, axis, None, out, keepdims, initial, where)
 
 
-@implements("min", "amin")
+@implements("min", "amin", direct=_MIN)
 def min(a, axis=None, out=None, keepdims=_NO_VALUE, initial=_NO_VALUE, where=_NO_VALUE) -> Any:
+    _MIN.set_ufunc(cuda_ufunc_for(np.minimum))
     return reduce_axes(np.minimum, a, axis, None, out, keepdims, initial, where)
 
 
@@ -125,28 +147,28 @@ def _has_numbers(a):
 def _reduce_truth_values(ufunc, a, axis, out, keepdims, where):
     a = arguments.as_device_array(a)
     if out is None and (where is _NO_VALUE or where is True) and _has_numbers(a):
-        loops = _truth_loops(ufunc is np.logical_and)
-        made = run_reduction(loops, a, axis, keepdims, np.dtype(bool), 1.0, True)
-        return made
+        is_all = ufunc is np.logical_and
+        loops, direct = _truth_loops(is_all), _ALL if is_all else _ANY
+        return run_reduction(loops, a, axis, keepdims, np.dtype(bool), 1.0, True, direct=direct)
     return reduce_axes(ufunc, _truth_values(a), axis, None, out, keepdims, where=where)
 
 
-@implements("any")
+@implements("any", direct=_ANY)
 def any(a, axis=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VALUE) -> Any:
     return _reduce_truth_values(np.logical_or, a, axis, out, keepdims, where)
 
 
-@implements("all")
+@implements("all", direct=_ALL)
 def all(a, axis=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VALUE) -> Any:
     return _reduce_truth_values(np.logical_and, a, axis, out, keepdims, where)
 
 
-@implements("count_nonzero")
+@implements("count_nonzero", direct=_COUNT_NONZERO)
 def count_nonzero(a, axis=None, *, keepdims: bool = False) -> Any:
     a = arguments.as_device_array(a)
     if _has_numbers(a):
-        made = run_reduction(_count_loops(), a, axis, keepdims, COUNTER, 1.0, True)
-        return made
+        loops = _count_loops()
+        return run_reduction(loops, a, axis, keepdims, COUNTER, 1.0, True, direct=_COUNT_NONZERO)
     return reduce_axes(np.add, _truth_values(a), axis, COUNTER, None, keepdims)
 
 
@@ -261,21 +283,14 @@ def integer_variance_loops(is_root: bool) -> OperatorLoops:
     return OperatorLoops(name, "std" if is_root else "var", 32)
 
 
-@implements("mean")
+@implements("mean", direct=_MEAN)
 def mean(a, axis=None, dtype=None, out=None, keepdims=_NO_VALUE, *, where=_NO_VALUE) -> Any:
     a = arguments.as_device_array(a)
     wide, result = sum_dtypes(a.dtype, dtype)
     if out is None and is_in_one_pass(a, wide, dtype, where):
-        made = run_reduction(
-            _mean_loops(a.dtype, wide, result),
-            a,
-            axis,
-            keepdims,
-            result,
-            float(_elements_per_result(a, axis, where)),
-            True,
-        )
-        return made
+        loops, count = _mean_loops(a.dtype, wide, result), _elements_per_result(a, axis, where)
+        direct = _MEAN if dtype is None else None
+        return run_reduction(loops, a, axis, keepdims, result, float(count), True, direct=direct)
     if out is not None:
         outputs.check_out("mean", out)
     made, _ = _mean_and_count(a, axis, wide, where, out)
@@ -415,12 +430,16 @@ def _variance_or_root(a, axis, dtype, out, ddof, keepdims, where, mean, correcti
         divisor = builtins.max(float(count - taken), 0.0)
         if a.dtype.kind == "c":
             result = np.dtype(result.char.lower())
-        if a.dtype.char in "?bBhHiI" and wide.char == "d" and count <= _MAX_INTEGERS:
-            loops = integer_variance_loops(is_root)
+        direct = None if dtype is not None else _STD if is_root else _VAR
+        if a.dtype.char in "?bBhHiI" and wide.char == "d":
+            direct = None  # the kernels depend on the number of elements
+            if count <= _MAX_INTEGERS:
+                loops = integer_variance_loops(is_root)
+            else:
+                loops = variance_loops(wide, result, is_root)
         else:
             loops = variance_loops(wide, result, is_root)
-        made = run_reduction(loops, a, axis, keepdims, result, divisor, True)
-        return made
+        return run_reduction(loops, a, axis, keepdims, result, divisor, True, direct=direct)
     if out is not None:
         outputs.check_out("std" if is_root else "var", out)
     made, result = _variance(a, axis, dtype, ddof, correction, mean, where, out)
@@ -442,7 +461,7 @@ def square_root_in_place(variance: Any, is_number: bool) -> Any:
     return np.sqrt(variance, out=variance)
 
 
-@implements("var")
+@implements("var", direct=_VAR)
 def var(
     a,
     axis=None,
@@ -459,7 +478,7 @@ def var(
     return _variance_or_root(*given, False)
 
 
-@implements("std")
+@implements("std", direct=_STD)
 def std(
     a,
     axis=None,
@@ -509,7 +528,8 @@ def first_extreme_index(
         raise ValueError(f"attempt to get {name} of an empty sequence")
     if a.dtype.kind in "biufc" and a.size:
         loops = _extreme_index_kernels(a.dtype, is_largest, nans_count)
-        found = run_reduction(loops, a, axis, keepdims, COUNTER, 1.0, False, "C")
+        direct = None if not nans_count else _ARGMAX if is_largest else _ARGMIN
+        found = run_reduction(loops, a, axis, keepdims, COUNTER, 1.0, False, "C", direct)
         return outputs.copy_to_wider_out(name, out, found)
     flat = arguments.as_1d(a) if axis is None else a
     count = flat.shape[along]
@@ -525,12 +545,12 @@ def first_extreme_index(
     return outputs.copy_to_wider_out(name, out, found)
 
 
-@implements("argmax")
+@implements("argmax", direct=_ARGMAX)
 def argmax(a, axis=None, out=None, *, keepdims=_NO_VALUE) -> Any:
     return first_extreme_index(a, axis, out, keepdims, True)
 
 
-@implements("argmin")
+@implements("argmin", direct=_ARGMIN)
 def argmin(a, axis=None, out=None, *, keepdims=_NO_VALUE) -> Any:
     return first_extreme_index(a, axis, out, keepdims, False)
 
