@@ -50,7 +50,7 @@ def _split_around_axis(a, axis):
         a, axis = arguments.as_1d(a), 0
     elif a.ndim == 0:
         a = a.reshape(1)
-    axis = shapes.axis_number(axis, a.ndim)
+    axis = shapes.axis_number(shapes.axis_index(axis), a.ndim)
     before, behind = a.shape[:axis], a.shape[axis + 1 :]
     three = math.prod(before), a.shape[axis], math.prod(behind)
     return arguments.reshape(a, three), before, behind

@@ -101,7 +101,7 @@ def _joined_shape(parts, axis):
     first, ndim = parts[0].shape, parts[0].ndim
     if 0 in [one.ndim for one in parts]:
         raise ValueError("zero-dimensional arrays cannot be concatenated")
-    axis = shapes.axis_number(axis, ndim)
+    axis = shapes.axis_number(shapes.axis_index(axis), ndim)
     before, behind, length = first[:axis], first[axis + 1 :], 0
     for number, one in enumerate(parts):
         shape = one.shape

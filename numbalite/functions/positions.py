@@ -55,7 +55,7 @@ def take(a, indices, axis=None, out=None, mode: str = "raise") -> Any:
     else:
         if a.ndim == 0:
             a = a.reshape(1)
-        axis = shapes.axis_number(axis, a.ndim)
+        axis = shapes.axis_number(shapes.axis_index(axis), a.ndim)
     indices = _index_array(indices)
     length = a.shape[axis]
     least = 0 if mode == "clip" else -length
@@ -213,8 +213,8 @@ def repeat(a, repeats, axis=None) -> DeviceNDArray:
         a, axis = arguments.as_1d(a), 0
     a = a if a.ndim else arguments.reshape(a, (1,))
     if type(repeats) is int:
-        return _repeat_each(a, repeats, shapes.axis_number(axis, a.ndim))
-    axis = shapes.axis_number(axis, a.ndim)
+        return _repeat_each(a, repeats, shapes.axis_number(shapes.axis_index(axis), a.ndim))
+    axis = shapes.axis_number(shapes.axis_index(axis), a.ndim)
     length = a.shape[axis]
     if not isinstance(repeats, DeviceNDArray):
         repeats = np.asarray(repeats)

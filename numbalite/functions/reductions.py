@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -519,7 +518,7 @@ def first_extreme_index(
     ignored."""
     a = arguments.as_device_array(a)
     name = "argmax" if is_largest else "argmin"
-    axis = None if axis is None else operator.index(axis)
+    axis = None if axis is None else shapes.axis_index(axis)
     if a.ndim == 0 and axis in (0, -1):
         axis = None
     shape = a.shape
@@ -560,7 +559,7 @@ def argmin(a, axis=None, out=None, *, keepdims=_NO_VALUE) -> Any:
 
 def _cumulative_scan(ufunc, a, axis, dtype, out):
     a = arguments.as_device_array(a)
-    axis = None if axis is None else operator.index(axis)
+    axis = None if axis is None else shapes.axis_index(axis)
     if axis is None or (a.ndim == 0 and axis in (0, -1)):
         a, axis = a if a.ndim == 1 else a.ravel(), 0
     return cuda_ufunc_for(ufunc).accumulate(a, axis, dtype, out)
@@ -589,7 +588,7 @@ def _cumulative(ufunc, x, axis, dtype, out, include_initial):
                 "For arrays which have more than one dimension ``axis`` argument is required."
             )
         axis = 0
-    axes = axes_of(axis if isinstance(axis, tuple) else operator.index(axis), x.ndim)
+    axes = axes_of(axis if isinstance(axis, tuple) else shapes.axis_index(axis), x.ndim)
     if len(axes) != 1:
         raise ValueError("accumulate does not allow multiple axes")
     axis = axes[0]

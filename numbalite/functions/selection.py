@@ -65,7 +65,7 @@ def compress(condition, a, axis=None, out=None) -> Any:
     if axis is None:
         a, axis = _flatten(a), 0
     else:
-        axis = shapes.axis_number(axis, a.ndim)
+        axis = shapes.axis_number(shapes.axis_index(axis), a.ndim)
     if condition.size > a.shape[axis]:
         if np.any(condition[a.shape[axis] :]):
             raise IndexError(f"index is out of bounds for axis {axis} with size {a.shape[axis]}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -200,7 +199,7 @@ def _edge_slope(f0, f1, f2, h0, h1):
 
 @implements("trapezoid", "trapz")
 def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Any:
-    axis = operator.index(axis)
+    axis = shapes.axis_index(axis)
     if x is None:
         (y,) = arguments.arrays_of((y,))
         width = dx

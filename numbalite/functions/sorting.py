@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -139,7 +138,7 @@ def lexsort(keys, axis=-1) -> DeviceNDArray:
             return sorting.argsort(keys[0]._reshaped_view((1,), "C", False), 0)._reshaped_view(
                 (), "C", False
             )
-        return sorting.lexsort(keys, sorting.array_and_axis(keys[0], operator.index(axis))[1])
+        return sorting.lexsort(keys, sorting.array_and_axis(keys[0], shapes.axis_index(axis))[1])
 
 
 @implements("sort_complex")

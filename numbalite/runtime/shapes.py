@@ -91,6 +91,14 @@ def broadcast_strides(
     return made
 
 
+def axis_index(axis: SupportsIndex) -> int:
+    """Returns an axis argument as an integer. Raises TypeError for other types, and for booleans, which NumPy's
+    compiled functions refuse: in sum(x, True), the caller probably meant keepdims=True."""
+    if isinstance(axis, (bool, np.bool_)):
+        raise TypeError(f"an integer is required for the axis, not {axis!r}")
+    return operator.index(axis)
+
+
 def axis_number(axis: SupportsIndex, ndim: int, what: str | None = None) -> int:
     """Returns an axis number in range(ndim) for an axis number that may be negative. An AxisError contains
     the argument's name, `what`."""

@@ -5,8 +5,6 @@ Arrays may be host arrays, device arrays and device arrays of other libraries.
 
 from __future__ import annotations
 
-import operator
-
 import numpy as np
 
 from numbalite import _core
@@ -91,7 +89,7 @@ def axes_of(axis, ndim) -> tuple:
     given = axis if isinstance(axis, tuple) else (axis,)
     numbers = []
     for one in given:
-        number = operator.index(one)
+        number = shapes.axis_index(one)
         if ndim == 0 and not isinstance(axis, tuple) and number in (0, -1):
             return ()
         numbers.append(shapes.axis_number(number, ndim))
