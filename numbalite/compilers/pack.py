@@ -10,7 +10,8 @@ rejects an image of a pack, the source is compiled (kernels/images.py).
 Layout: The file consists of MAGIC, the digest, the number of images and of blocks as 32-bit integers; for
 each image its key, its block, and offset and size in the decompressed block; for each block its offset in the
 file and its size. The blocks, of about BLOCK bytes each, are compressed by LZMA: images of one block share
-most of their code.
+most of their code. All images of a function (of a reduction for each shape of array, say) are in one block,
+if they fit, because a program that uses one of them probably uses the others.
 
 `.ci/images` makes the packs of a release.
 """
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = os.path.join(_PACKAGE, "images")
 BLOCK = 1 << 17
+_CACHED_BLOCKS = 8
 _MAGIC = b"numbalite pack\1"
 _COUNTS, _IMAGE, _SPAN = Struct("<16s2I"), Struct("<16s3I"), Struct("<2I")
 
@@ -52,7 +54,7 @@ class Pack:
         self._raw = raw
         self._images = {key: span for key, *span in _IMAGE.iter_unpack(raw[start:end])}
         self._blocks = list(_SPAN.iter_unpack(raw[end : end + blocks * _SPAN.size]))
-        self._block = functools.lru_cache(2)(self._read_block)
+        self._block = functools.lru_cache(_CACHED_BLOCKS)(self._read_block)
 
     def __len__(self) -> int:
         return len(self._images)
@@ -77,20 +79,23 @@ class Pack:
             return None
 
 
-def write_pack(path: str, images: Iterable[tuple[bytes, Image]]) -> None:
-    """Writes a pack of (key, image); images that are used together should be adjacent."""
+def write_pack(path: str, functions: Iterable[Iterable[tuple[bytes, Image]]]) -> None:
+    """Writes a pack of lists of (key, image), one list for each function."""
     import lzma
 
     blocks: list[list[bytes]] = [[]]
     index, size = [], 0
-    for key, image in images:
-        made = image.replace(ptx=None, log="").to_bytes()
-        if size + len(made) > BLOCK and blocks[-1]:
-            blocks.append([])
-            size = 0
-        index.append((key, len(blocks) - 1, size, len(made)))
-        blocks[-1].append(made)
-        size += len(made)
+    for images in functions:
+        made = [(key, image.replace(ptx=None, log="").to_bytes()) for key, image in images]
+        needed = sum(len(one) for _, one in made)
+        for key, one in made:
+            if size + min(needed, BLOCK) > BLOCK and blocks[-1]:
+                blocks.append([])
+                size = 0
+            index.append((key, len(blocks) - 1, size, len(one)))
+            blocks[-1].append(one)
+            size += len(one)
+            needed -= len(one)
     packed = [lzma.compress(b"".join(parts), preset=9 | lzma.PRESET_EXTREME) for parts in blocks]
     offset = len(_MAGIC) + _COUNTS.size + len(index) * _IMAGE.size + len(packed) * _SPAN.size
     parts = [_MAGIC, _COUNTS.pack(digest_of_sources(), len(index), len(packed))]

@@ -37,7 +37,7 @@ def test_packed_images_are_read_unchanged(pack_folder, monkeypatch, block):
     monkeypatch.setattr(pack, "BLOCK", block)
     written = make_pack_entries(40)
     pack.write_pack(
-        pack_folder / "a.pack", ((k, i.replace(ptx=b"ptx", log="log")) for k, i in written)
+        pack_folder / "a.pack", [[(k, i.replace(ptx=b"ptx", log="log"))] for k, i in written]
     )
     read = pack.Pack((pack_folder / "a.pack").read_bytes())
     assert len(read) == 40 and read.digest == pack.digest_of_sources()
@@ -46,10 +46,20 @@ def test_packed_images_are_read_unchanged(pack_folder, monkeypatch, block):
     assert read.find_image(cache.hash_values("another")) is None
 
 
+def test_images_of_a_function_are_in_one_block(pack_folder, monkeypatch):
+    written = make_pack_entries(40)
+    functions = [written[at : at + 4] for at in range(0, 40, 4)]
+    monkeypatch.setattr(pack, "BLOCK", 10_000)
+    pack.write_pack(pack_folder / "a.pack", functions)
+    read = pack.Pack((pack_folder / "a.pack").read_bytes())
+    blocks = [{read._images[key][0] for key, _ in images} for images in functions]
+    assert all(len(numbers) == 1 for numbers in blocks) and 1 < len(set.union(*blocks)) < 10
+
+
 def test_a_damaged_pack_loses_images_and_raises_nothing_else(pack_folder):
     path = pack_folder / "a.pack"
     written = make_pack_entries(5)
-    pack.write_pack(path, written)
+    pack.write_pack(path, [written])
     raw = path.read_bytes()
     draw = random.Random(1)
     for _ in range(300):
@@ -84,7 +94,7 @@ def test_a_packed_image_is_used_instead_of_a_compilation(pack_folder, tmp_path, 
     monkeypatch.setenv("NUMBALITE_CACHE_DIR", str(tmp_path / "cache"))
     source = Source('extern "C" __global__ void k() { }', kernels=("k",), describe=False)
     packed = make_image(3)
-    pack.write_pack(pack_folder / "sm_90.pack", [(pack.source_key(source), packed)])
+    pack.write_pack(pack_folder / "sm_90.pack", [[(pack.source_key(source), packed)]])
     count = compilers.compile_count()
     assert compilers.compile_source(source, TARGET) == packed
     assert compilers.compile_source(source, ("cuda", 9, 1)) == packed  # the same major number
@@ -97,7 +107,7 @@ def test_a_packed_image_is_used_instead_of_a_compilation(pack_folder, tmp_path, 
 
 def test_a_pack_of_other_files_is_ignored(pack_folder, monkeypatch):
     source = Source('extern "C" __global__ void k() { }', kernels=("k",), describe=False)
-    pack.write_pack(pack_folder / "sm_90.pack", [(pack.source_key(source), make_image(3))])
+    pack.write_pack(pack_folder / "sm_90.pack", [[(pack.source_key(source), make_image(3))]])
     assert pack.load_image(source, TARGET) is not None
     pack._target_pack.cache_clear()
     monkeypatch.setattr(pack, "digest_of_sources", lambda: bytes(16))
