@@ -13,7 +13,7 @@ import numpy as np
 
 from numbalite import cuda
 from numbalite.ndarray import dispatch
-from numbalite.runtime.devices import number_of
+from numbalite.runtime.devices import device_number
 
 if TYPE_CHECKING:
     from typing import Any
@@ -137,7 +137,7 @@ class _Fft:
 
 
 def _fft_frequencies(function, n, d, dtype, device):
-    number = cuda.get_current_device().id if device is None else number_of(device)
+    number = cuda.get_current_device().id if device is None else device_number(device)
     with cuda.gpus[number]:
         found = function(n, d)
         return found if dtype is None else found.astype(dtype, copy=False)
@@ -225,4 +225,4 @@ def namespace(api_version: str | None = None) -> Any:
 
 def _check_device(device):
     if device is not None:
-        number_of(device)
+        device_number(device)

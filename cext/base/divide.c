@@ -27,13 +27,13 @@ static uint64_t load_integer(uint64_t address, int bytes) {
     return value;
 }
 
-static uint64_t truncate_to(uint64_t value, int bytes) {
+static uint64_t truncate_to_bytes(uint64_t value, int bytes) {
     return bytes == 8 ? value : value & ((UINT64_C(1) << bytes * 8) - 1);
 }
 
 /* Skips the prefixes of an instruction: operand size, segment and REX. The prefixes FS and GS are
  * not supported, because they change the address of the operand. */
-static const uint8_t *skip_prefixes(const uint8_t *p, int *word, unsigned *rex) {
+static const uint8_t *skip_instruction_prefixes(const uint8_t *p, int *word, unsigned *rex) {
     for (;; p++) {
         if (*p == 0x66)
             *word = 1;
@@ -50,7 +50,7 @@ static int decode_division(const greg_t *gregs, division *d) {
     const uint8_t *start = (const uint8_t *)(uintptr_t)gregs[REG_RIP];
     int word = 0;
     unsigned rex;
-    const uint8_t *p = skip_prefixes(start, &word, &rex);
+    const uint8_t *p = skip_instruction_prefixes(start, &word, &rex);
     if (*p != 0xf6 && *p != 0xf7)
         return 0;
     d->bytes = *p == 0xf6 ? 1 : rex & 8 ? 8 : word ? 2 : 4;
@@ -63,7 +63,7 @@ static int decode_division(const greg_t *gregs, division *d) {
         uint64_t value = (uint64_t)gregs[registers[number]];
         if (d->bytes == 1 && !rex && number >= 4) /* ah, ch, dh, bh */
             value = (uint64_t)gregs[registers[number - 4]] >> 8;
-        d->divisor = truncate_to(value, d->bytes);
+        d->divisor = truncate_to_bytes(value, d->bytes);
         d->length = (unsigned)(p - start);
         return 1;
     }
@@ -111,7 +111,7 @@ int nl_divide_resume(void *context) {
     division d;
     if (!decode_division(gregs, &d))
         return 0;
-    uint64_t dividend = truncate_to((uint64_t)gregs[REG_RAX], d.bytes);
+    uint64_t dividend = truncate_to_bytes((uint64_t)gregs[REG_RAX], d.bytes);
     uint64_t quotient = d.divisor ? dividend : ~UINT64_C(0);
     uint64_t remainder = d.divisor ? 0 : dividend;
     if (d.bytes == 1) /* al and ah */

@@ -294,7 +294,7 @@ void nl_gloop_core_layout(const nl_gloop *loop, int operand, int64_t *shape, int
 /* ---- the kernel's view ---- */
 
 /* Returns whether dimensions `outer` and `inner` are contiguous to each other in every operand. */
-static int can_merge(const nl_gpacked *p, int operands, int outer, int inner) {
+static int can_merge_dimensions(const nl_gpacked *p, int operands, int outer, int inner) {
     for (int i = 0; i < operands; i++)
         if (p->strides[i][outer] != p->strides[i][inner] * p->shape[inner])
             return 0;
@@ -336,7 +336,7 @@ int nl_gloop_merge_dimensions(const nl_gloop *loop, nl_gpacked *p, nl_error *err
         p->shape[d] = loop->shape[sorted[k]];
         for (int i = 0; i < operands; i++)
             p->strides[i][d] = loop_stride(loop, &loop->operands[i], sorted[k]);
-        if (d > 0 && can_merge(p, operands, d - 1, d)) {
+        if (d > 0 && can_merge_dimensions(p, operands, d - 1, d)) {
             p->shape[d - 1] *= p->shape[d];
             for (int i = 0; i < operands; i++)
                 p->strides[i][d - 1] = p->strides[i][d];

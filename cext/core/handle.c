@@ -121,7 +121,7 @@ size_t nl_handle_workspace_size(const nl_device *dev) {
 }
 
 /* Makes cuBLAS use its own workspace again, which is a side effect of cublasSetStream. */
-static int take_workspace(nl_handle *h, nl_error *err) {
+static int restore_own_workspace(nl_handle *h, nl_error *err) {
     if (!h->has_workspace)
         return 0;
     if (nl_cudalib_set_stream(NL_CUBLAS, h->number, h->stream, err) < 0)
@@ -133,7 +133,7 @@ static int take_workspace(nl_handle *h, nl_error *err) {
 static int set_workspace(nl_handle *h, const nl_workspace *workspace, nl_error *err) {
     void *memory = (void *)(uintptr_t)workspace->address;
     if (memory == NULL)
-        return take_workspace(h, err);
+        return restore_own_workspace(h, err);
     h->has_workspace = 1; /* also if the call fails */
     return NL_BLAS(err, SetWorkspace_v2, h->number, memory, workspace->size);
 }
@@ -159,7 +159,7 @@ int nl_handle_lock_with_workspace(nl_cudalib library, nl_device *dev, CUstream s
 }
 
 int nl_handle_unlock(nl_cudalib library, nl_handle *h, nl_error *err) {
-    int result = take_workspace(h, err);
+    int result = restore_own_workspace(h, err);
     unlock_handle(library, h);
     return result;
 }

@@ -94,17 +94,18 @@ static int are_strides_multiples(const dim *d, int count, int64_t of) {
 /* Returns whether the addresses of all elements are multiples of `of`; `address` is the address of
  * the first element. Only the first `kept_count` and `reduced_count` dimensions are checked: the
  * elements along further dimensions belong to the same access. */
-static int are_aligned(const dims *kept, int kept_count, const dims *reduced, int reduced_count,
-                       int64_t address, int64_t of) {
+static int are_elements_aligned(const dims *kept, int kept_count, const dims *reduced,
+                                int reduced_count, int64_t address, int64_t of) {
     return address % of == 0 && are_strides_multiples(kept->at, kept_count, of) &&
            are_strides_multiples(reduced->at, reduced_count, of);
 }
 
 /* Returns whether the elements along the last reduced axis are contiguous, and each row is aligned
  * to the itemsize. */
-static int is_dense(const dims *kept, const dims *reduced, const traits *t) {
+static int are_reduced_rows_contiguous(const dims *kept, const dims *reduced, const traits *t) {
     return last_dimension_of(reduced)->input == t->itemsize &&
-           are_aligned(kept, kept->count, reduced, reduced->count - 1, t->address, t->itemsize);
+           are_elements_aligned(kept, kept->count, reduced, reduced->count - 1, t->address,
+                                t->itemsize);
 }
 
 /* ---- schedules for columns ---- */
@@ -116,19 +117,20 @@ static int vector_width(const dims *kept, const dims *reduced, const traits *t) 
     if (!kept->count || !reduced->count || !t->accumulator ||
         last_dimension_of(kept)->input != size)
         return 0;
-    if (!are_aligned(kept, kept->count - 1, reduced, reduced->count, t->address, size))
+    if (!are_elements_aligned(kept, kept->count - 1, reduced, reduced->count, t->address, size))
         return 0;
     while (width > 1 &&
            (width * t->accumulator > COLUMN_BYTES || last_dimension_of(kept)->length % width ||
-            !are_aligned(kept, kept->count - 1, reduced, reduced->count, t->address, width * size)))
+            !are_elements_aligned(kept, kept->count - 1, reduced, reduced->count, t->address,
+                                  width * size)))
         width /= 2;
     return (int)width;
 }
 
 /* Halves `width`, the number of columns per thread, until there are at least `min_threads` threads,
  * or at least `min_wide_threads` if the width is above SMALL_WIDTH. */
-static int narrowed_width(int width, int64_t results, int64_t min_wide_threads,
-                          int64_t min_threads) {
+static int width_for_enough_threads(int width, int64_t results, int64_t min_wide_threads,
+                                    int64_t min_threads) {
     while (width > 1 && (results / width < min_threads ||
                          (width > SMALL_WIDTH && results / width < min_wide_threads)))
         width /= 2;
@@ -149,8 +151,8 @@ static schedule columns_schedule(int64_t results, int64_t length, int width, int
     int64_t enough = COLUMN_THREADS / (2 * COLUMN_WARPS) + 1; /* for one part */
     int is_undivided = results / min64(width, min_width(itemsize)) >= enough;
     width = itemsize == 1 && width > 8 ? 8 : width;
-    width = narrowed_width(width, results, itemsize == 1 ? WARP : WIDE_THREADS,
-                           is_undivided ? enough : WARP);
+    width = width_for_enough_threads(width, results, itemsize == 1 ? WARP : WIDE_THREADS,
+                                     is_undivided ? enough : WARP);
     int64_t across = divide_up(results / width, WARP);
     int64_t wanted = (int64_t)COLUMN_THREADS / (across * THREADS);
     int64_t parts = max64(min64(wanted, length / (8 * COLUMN_WARPS)), 1);
@@ -173,7 +175,9 @@ static int lanes_per_row_team(const dims *kept, const dims *reduced, const trait
     int64_t bytes = reduced->at[0].length * t->itemsize, lanes = bytes / ACCESS_BYTES;
     if (bytes % ACCESS_BYTES || lanes > WARP || lanes == 0 || (lanes & (lanes - 1)))
         return 0;
-    return are_aligned(kept, kept->count, reduced, 0, t->address, ACCESS_BYTES) ? (int)lanes : 0;
+    return are_elements_aligned(kept, kept->count, reduced, 0, t->address, ACCESS_BYTES)
+               ? (int)lanes
+               : 0;
 }
 
 /* Returns the number of neighbouring short columns that one thread reduces, or 0 if another
@@ -189,7 +193,7 @@ static int columns_per_stripe(const dims *kept, const dims *reduced, const trait
     if (rows > STRIPE_ROWS && (width > SMALL_WIDTH || !kept->count ||
                                last_dimension_of(kept)->length * t->itemsize < STRIPE_RUN_BYTES))
         return 0;
-    return narrowed_width(width, results, STRIPE_WIDE_THREADS, MIN_STRIPE_THREADS);
+    return width_for_enough_threads(width, results, STRIPE_WIDE_THREADS, MIN_STRIPE_THREADS);
 }
 
 /* Returns the number of neighbouring columns per thread, for a few long columns, or 0 if the array
@@ -323,7 +327,7 @@ static schedule gapped_rows_schedule(const dims *kept, const dims *reduced, cons
         return none;
     if (row * t->itemsize >= ROW_BYTES && results < nl_reducelimit_value(NL_LIMIT_BUSY_PARTS))
         return none;
-    int dense = is_dense(kept, reduced, t);
+    int dense = are_reduced_rows_contiguous(kept, reduced, t);
     int lanes = lanes_per_row(row, dense ? ACCESS_BYTES / t->itemsize : 1, t->accumulator);
     int64_t part = choose_part_length(rows * row * results, t->itemsize,
                                       nl_reducelimit_value(NL_LIMIT_MAX_PART_BYTES_ANY_ORDER));
@@ -408,7 +412,7 @@ static schedule parts_schedule(const dims *kept, const dims *reduced, const trai
     int64_t most = max_part_bytes(t->any_order && !t->masked);
     nl_reduce_kind kind = packed ? NL_REDUCE_PACKED : NL_REDUCE_STRIDED;
     if (t->accumulator && !t->masked && t->itemsize <= ACCESS_BYTES && reduced->count > 1) {
-        int dense = is_dense(kept, reduced, t);
+        int dense = are_reduced_rows_contiguous(kept, reduced, t);
         int64_t rows = nl_reducelaunch_length_product(reduced->at, reduced->count - 1);
         int64_t chunk =
             nl_reduceplan_row_part_length(rows, last_dimension_of(reduced)->length,
@@ -427,7 +431,7 @@ static schedule parts_schedule(const dims *kept, const dims *reduced, const trai
 static schedule rows_schedule(const dims *kept, const dims *reduced, const traits *t,
                               int64_t results, int64_t length) {
     int packed = !t->masked && reduced->count == 1 && t->itemsize <= ACCESS_BYTES &&
-                 is_dense(kept, reduced, t);
+                 are_reduced_rows_contiguous(kept, reduced, t);
     nl_reduce_kind kind = packed ? NL_REDUCE_PACKED : NL_REDUCE_STRIDED;
     int64_t width = packed ? ACCESS_BYTES / t->itemsize : 1;
     schedule one = {kind, 0, 0, THREADS, 1, 1, length, 1};

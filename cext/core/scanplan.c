@@ -67,7 +67,7 @@ static int64_t count_rows(const geometry *g) {
 
 /* Returns whether `count` neighbours along the last kept dimension can form one element in the
  * input and in the output. */
-static int are_aligned(int64_t count, const geometry *g) {
+static int can_form_one_element(int64_t count, const geometry *g) {
     int64_t input = count * g->size.stored, output = count * g->size.result;
     input = min64(ACCESS_BYTES, input & -input);
     output = min64(ACCESS_BYTES, output & -output);
@@ -81,7 +81,7 @@ static int are_aligned(int64_t count, const geometry *g) {
 }
 
 /* Halves the width until there are at least `least` threads. */
-static int64_t narrowed_width(int64_t width, int64_t results, int64_t least) {
+static int64_t width_for_enough_threads(int64_t width, int64_t results, int64_t least) {
     while (width > 1 && results / width < least)
         width /= 2;
     return width;
@@ -104,7 +104,7 @@ static void merge_columns(geometry *g) {
     int64_t count = inner->length, most = largest_item_size(&g->size);
     if (count <= VEC_COLUMNS && g->along.input == count * g->size.stored &&
         g->along.output == count * g->size.result) {
-        if (count * most <= VEC_BYTES && are_aligned(count, g)) {
+        if (count * most <= VEC_BYTES && can_form_one_element(count, g)) {
             g->kept.count--;
             set_vector_width(g, count);
         }
@@ -117,8 +117,8 @@ static void merge_columns(geometry *g) {
         threads *= g->along.length / COLUMN_ROWS;
         least = nl_reducelimit_value(NL_LIMIT_COLUMN_TILE_THREADS);
     }
-    count = narrowed_width(max64(1, ACCESS_BYTES / most), threads, least);
-    if (inner->length % count || !are_aligned(count, g))
+    count = width_for_enough_threads(max64(1, ACCESS_BYTES / most), threads, least);
+    if (inner->length % count || !can_form_one_element(count, g))
         return;
     *inner = (dim){inner->length / count, inner->input * count, 0, inner->output * count};
     set_vector_width(g, count);
@@ -131,7 +131,7 @@ static schedule single_part_schedule(nl_reduce_kind kind, int64_t threads, int64
 }
 
 /* Returns whether the elements of a row are contiguous and all rows are aligned to an access. */
-static int is_packed(const geometry *g) {
+static int are_rows_contiguous_and_aligned(const geometry *g) {
     if (g->along.input != g->size.stored || g->input % ACCESS_BYTES)
         return 0;
     for (int i = 0; i < g->kept.count; i++)
@@ -208,7 +208,7 @@ static int64_t pipelined_piece_length(const geometry *g, int64_t rows) {
         tiles * rows < nl_reducelimit_value(NL_LIMIT_PIPELINE_TURNS) * pipelines)
         return 0;
     if (largest_item_size(&g->size) > (g->vec == 1 ? PIPELINE_NUMBER : ACCESS_BYTES) ||
-        !is_packed(g))
+        !are_rows_contiguous_and_aligned(g))
         return 0;
     return ACCESS_BYTES / item;
 }
@@ -241,7 +241,7 @@ static schedule tiles_schedule(const geometry *g, int64_t width) {
 static int64_t vector_width(const geometry *g) {
     if (g->vec > 1) /* one at a time, because lanes exchange the numbers of an element one by one */
         return max64(1, min64(VEC_ELEMENTS, 2 * VEC_BYTES / largest_item_size(&g->size)));
-    int is_wide = ACCESS_BYTES % g->size.stored == 0 && is_packed(g);
+    int is_wide = ACCESS_BYTES % g->size.stored == 0 && are_rows_contiguous_and_aligned(g);
     return is_wide ? ACCESS_BYTES / g->size.stored : 1;
 }
 

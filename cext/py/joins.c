@@ -197,8 +197,8 @@ static PyObject *join_sequence(const nl_py_state *state, PyObject *arrays, PyObj
     return result;
 }
 
-static PyObject *join_few(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
-                          PyObject *keywords, int stacks) {
+static PyObject *join_limited_sequence(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                                       PyObject *keywords, int stacks) {
     static const char *const names[] = {"arrays", "axis"};
     enum { MAX_FEW = 32 /* for more, numbalite/ndarray/jointable.py is faster */ };
     PyObject *values[2] = {NULL};
@@ -211,12 +211,12 @@ static PyObject *concatenate(PyObject *module, PyObject *const *args, Py_ssize_t
                              PyObject *keywords) {
     if (nargs < 1) /* arrays= is not a keyword of numpy.concatenate */
         return Py_NewRef(Py_NotImplemented);
-    return join_few(module, args, nargs, keywords, 0);
+    return join_limited_sequence(module, args, nargs, keywords, 0);
 }
 
 static PyObject *stack(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                        PyObject *keywords) {
-    return join_few(module, args, nargs, keywords, 1);
+    return join_limited_sequence(module, args, nargs, keywords, 1);
 }
 
 static PyObject *join_arrays(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
@@ -312,7 +312,7 @@ static PyObject *roll(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
 
 /* Returns a new array in C order whose elements are those of the view `spread` of the array. `of`
  * contains the shape and the strides of the view; `shape` is that of the result. */
-static PyObject *copy_spread(const nl_py_array *a, const nl_layout *of, nl_layout *shape) {
+static PyObject *copy_spread_view(const nl_py_array *a, const nl_layout *of, nl_layout *shape) {
     nl_layout to;
     if (nl_py_geometry_strides(shape, 'C') < 0)
         return NULL;
@@ -363,7 +363,7 @@ static PyObject *tile(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
         append_axis(&of, n, axis < 0 ? 0 : nl_py_devarray_strides(a)[axis]);
         append_axis(&shape, length, 0);
     }
-    return copy_spread(a, &of, &shape);
+    return copy_spread_view(a, &of, &shape);
 }
 
 static PyObject *repeat(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
@@ -389,7 +389,7 @@ static PyObject *repeat(PyObject *module, PyObject *const *args, Py_ssize_t narg
         if (i == axis)
             append_axis(&of, times, 0);
     }
-    return copy_spread(a, &of, &shape);
+    return copy_spread_view(a, &of, &shape);
 }
 
 /* ---- pad ---- */

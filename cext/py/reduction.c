@@ -470,7 +470,7 @@ static PyObject *reduction_vectorcall(PyObject *self, PyObject *const *args, siz
         return result;
     if (!nl_py_keywords_match(reduction_parameters, REDUCTION_PARAMETERS, REDUCTION_PARAMETERS,
                               args, nargs, keywords, values))
-        return call_python_method(self, "_work_out", args, nargs, keywords);
+        return call_python_method(self, "_reduce_in_python", args, nargs, keywords);
     PyObject *array = as_device_array(f->state, values[ARR], values[ON_STREAM]);
     if (!array)
         return NULL;
@@ -482,8 +482,9 @@ static PyObject *reduction_vectorcall(PyObject *self, PyObject *const *args, siz
     if (made)
         result = convert_result(f->state, &r, made);
     else
-        result = PyErr_Occurred() ? NULL
-                                  : call_python_method(self, "_work_out", changed, nargs, keywords);
+        result = PyErr_Occurred()
+                     ? NULL
+                     : call_python_method(self, "_reduce_in_python", changed, nargs, keywords);
     Py_DECREF(array);
     return result;
 }
@@ -540,8 +541,9 @@ static PyMemberDef reduction_members[] = {
     {NULL, 0, 0, 0, NULL}};
 
 static PyType_Slot reduction_slots[] = {
-    {Py_tp_doc, "The base class of cuda.reduce, which plans calls with device arrays in C. "
-                "_work_out handles the first call for each dtype, and calls with other arrays."},
+    {Py_tp_doc,
+     "The base class of cuda.reduce, which plans calls with device arrays in C. "
+     "_reduce_in_python handles the first call for each dtype, and calls with other arrays."},
     {Py_tp_new, reduction_new},
     {Py_tp_dealloc, reduction_dealloc},
     {Py_tp_traverse, reduction_traverse},

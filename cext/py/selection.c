@@ -35,7 +35,7 @@ typedef struct selection {
 
 /* select_packed needs a contiguous, aligned mask, and an array whose elements are found without a
  * division. */
-static int can_be_packed(const selection *s) {
+static int can_use_packed_mask(const selection *s) {
     const int is_regular =
         s->kind == INDICES || s->array->ndim == 1 || s->array->flags & NL_PY_ARRAY_C;
     return s->mask && is_regular && s->mask->flags & NL_PY_ARRAY_C &&
@@ -43,18 +43,19 @@ static int can_be_packed(const selection *s) {
            (s->kind == VALUES || s->kind == INDICES || s->kind == SPREAD);
 }
 
-static int64_t limit(enum nl_reducelimit_name name) {
+static int64_t selection_limit(enum nl_reducelimit_name name) {
     return nl_reducelimit_table[name].value;
 }
 
 static void choose_schedule(selection *s) {
     int64_t fitting = BYTES / max64(1, s->array->itemsize);
-    s->packed = can_be_packed(s);
+    s->packed = can_use_packed_mask(s);
     s->items = (int)max64(1, min64(MAX_ITEMS, fitting));
     if (s->packed)
-        s->items = s->size >= limit(NL_LIMIT_MANY_SELECTED) ? MANY_PACKED_ITEMS : PACKED_ITEMS;
-    s->threads =
-        (int)min64(limit(NL_LIMIT_SELECT_THREADS), 32 * divide_up(s->size, 32 * (int64_t)s->items));
+        s->items =
+            s->size >= selection_limit(NL_LIMIT_MANY_SELECTED) ? MANY_PACKED_ITEMS : PACKED_ITEMS;
+    s->threads = (int)min64(selection_limit(NL_LIMIT_SELECT_THREADS),
+                            32 * divide_up(s->size, 32 * (int64_t)s->items));
     s->parts = divide_up(s->size, (int64_t)s->threads * s->items);
 }
 

@@ -136,7 +136,7 @@ def _array(value, *args, **more):
     return np.array(value)
 
 
-class _NumPy:
+class _NumPyReplacement:
     """Replaces numpy in a module of autograd, so that array() and asarray() keep device arrays on the
     device."""
 
@@ -146,16 +146,16 @@ class _NumPy:
         return getattr(np, name)
 
 
-class _NumPyOfWrapper(_NumPy):
+class _NumPyWrapperReplacement(_NumPyReplacement):
     """Replaces numpy in autograd's numpy_wrapper, which views the result of concatenate as an ndarray."""
 
     @staticmethod
     def concatenate(arrays, axis=0):
         result = np.concatenate(arrays, axis)
-        return _Viewed(result) if isinstance(result, cuda.DeviceNDArray) else result
+        return _ArrayWithView(result) if isinstance(result, cuda.DeviceNDArray) else result
 
 
-class _Viewed(NamedTuple):
+class _ArrayWithView(NamedTuple):
     """Wraps a device array for autograd: the method `view` returns the array itself."""
 
     array: Any
@@ -164,7 +164,7 @@ class _Viewed(NamedTuple):
         return self.array
 
 
-numpy_vjps.onp, numpy_wrapper._np = _NumPy(), _NumPyOfWrapper()
+numpy_vjps.onp, numpy_wrapper._np = _NumPyReplacement(), _NumPyWrapperReplacement()
 
 _make_diagonal = numpy_wrapper.make_diagonal
 

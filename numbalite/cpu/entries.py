@@ -44,7 +44,9 @@ def _add_function(builder, function, lists):
     try:
         with messages_for_cpu():
             namespace = builder.add_function(function)
-            returned = [function.definition.returned(builder.functions, args) for args in lists]
+            returned = [
+                function.definition.array_results(builder.functions, args) for args in lists
+            ]
     except TranslationError as refused:
         raise TranslationError(
             f"{refused}\n{_IN_PYTHON}", file=refused.file, line=refused.line

@@ -290,7 +290,7 @@ class TranslatedSource(NamedTuple):
     source: Source
     labels: tuple
     returned: list
-    """PythonDefinition.returned of each list."""
+    """PythonDefinition.array_results of each list."""
     is_parallel: bool
     """Whether the function contains a parallel loop."""
 
@@ -539,7 +539,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
         return f"<function {self.__name__}({listed}) on the CPU>"
 
     def __reduce__(self) -> tuple:
-        frozen = self._function.definition.frozen()
+        frozen = self._function.definition.frozen_copy()
         # Removes the function's own name from its scope, because pickling would recurse endlessly.
         # C++ finds the function without this name.
         own = [n for n, value in frozen.scope.locals.items() if value is self]

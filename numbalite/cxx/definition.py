@@ -84,7 +84,7 @@ class Definition:
         """Returns whether the text may wait for the whole grid, which requires a cooperative launch."""
         return cooperative.waits_for_grid(self.text.value)
 
-    def returned(self, functions, args) -> tuple | None:
+    def array_results(self, functions, args) -> tuple | None:
         """Returns the description of a CPU function's array results, or None for a C++ body."""
         return None
 
@@ -132,7 +132,7 @@ class Definition:
         capturing.add_members(found, self.members)
         return found
 
-    def frozen(self) -> Definition:
+    def frozen_copy(self) -> Definition:
         """Returns a copy that stores the present values of the used names."""
         scope = self.scope.frozen_copy(self.names)
         scope.locals.update((member.dotted, member.value) for member in self.members)
@@ -149,7 +149,7 @@ class Definition:
         )  # fmt: skip
 
     def __reduce__(self):
-        frozen = self.frozen()
+        frozen = self.frozen_copy()
         state = (self.name, self.parameters, tuple(self.text), frozen.scope.locals)
         return unpickle, (*state, self.is_unit, self.qualname, self.module)
 

@@ -215,7 +215,11 @@ class LoopRules(MistakeSearch):
         if texts[3] not in COMPARISONS or not LITERAL.fullmatch(texts[4]):
             return
         for at in range(statement.parts[0].first, statement.last):
-            if code.text(at) == "__syncthreads" and code.text(at + 1) == "(" and self.is_users(at):
+            if (
+                code.text(at) == "__syncthreads"
+                and code.text(at + 1) == "("
+                and self.is_user_code(at)
+            ):
                 self.add(
                     "barrier", at,
                     f"only threads with {code.range_text(first, last)} reach this barrier, and __syncthreads() waits for all "
@@ -253,11 +257,11 @@ class LoopRules(MistakeSearch):
             for at in code.top_level_tokens(statement.first, statement.last)
             if code.text(at) in ASSIGNMENTS
         ]
-        return not signs or self.before(signs[0] - 1) != statement.first
+        return not signs or self.operand_start(signs[0] - 1) != statement.first
 
     def _check_block(self, block):
         for one, other in itertools.pairwise(block.parts):
-            if one.kind == other.kind == "plain" and self.is_users(one.first):
+            if one.kind == other.kind == "plain" and self.is_user_code(one.first):
                 self._check_double_store(one, other)
 
     def _assignment_operands(self, statement):
@@ -269,7 +273,7 @@ class LoopRules(MistakeSearch):
         ]
         if len(signs) != 1 or code.text(signs[0]) != "=" or code.text(last) != ";":
             return None
-        if self.before(signs[0] - 1) != first or code.tokens[first].kind != "name":
+        if self.operand_start(signs[0] - 1) != first or code.tokens[first].kind != "name":
             return None
         texts = self._token_texts((first, last))
         if {"++", "--", "(", "volatile", "{"} & set(texts):
@@ -363,7 +367,7 @@ class LoopRules(MistakeSearch):
         ):
             return
         where = next(
-            (at for at in range(end.last - 1, body.block.first, -1) if self.is_users(at)), None
+            (at for at in range(end.last - 1, body.block.first, -1) if self.is_user_code(at)), None
         )
         if where is not None:
             self.add(

@@ -169,7 +169,7 @@ class OperandRules(MistakeSearch):
         sign = at - 2
         if (
             code.text(sign) in ("=", "+=")
-            and code.range_text(self.before(sign - 1), sign) == target
+            and code.range_text(self.operand_start(sign - 1), sign) == target
         ):
             self.add(
                 "atomic", sign,
@@ -376,7 +376,7 @@ class OperandRules(MistakeSearch):
         if not functions and not numbers and not ended:
             return
         for at, token in enumerate(self.code.tokens):
-            if token.kind == "name" and self.is_users(at):
+            if token.kind == "name" and self.is_user_code(at):
                 if token.text in functions:
                     self._check_macro_parameters(at, *functions[token.text])
                 elif token.text in numbers:

@@ -131,7 +131,7 @@ class OperatorRules(MistakeSearch):
 
     def _is_array_size(self, at):
         """Returns whether the token is in the brackets of an array, or in a template argument."""
-        first, last = self.segment(at)
+        first, last = self.segment_around(at)
         return (
             self.code.text(first - 1) == "["
             or self.code.text(last) == ">"
@@ -151,7 +151,7 @@ class OperatorRules(MistakeSearch):
         )
         if right is None:
             return
-        base = self.before(at - 1)
+        base = self.operand_start(at - 1)
         shown = code.range_text(base, at)
         if left.kind == "number" and code.text(at - 2) not in (".",):
             if left.text not in ("2", "10") or code.text(at - 2) in _OF_BITS:
@@ -160,7 +160,7 @@ class OperatorRules(MistakeSearch):
                 return
             if right.kind not in ("name", "number"):
                 return
-            end = self.behind(at + 1)
+            end = self.operand_end(at + 1)
             exponent = code.range_text(at + 1, end)
             wanted = f"1 << {exponent}" if left.text == "2" else f"1e{exponent}"
             if left.text == "10" and right.kind != "number":
@@ -202,7 +202,7 @@ class OperatorRules(MistakeSearch):
 
     def _check_comparison_chain(self, at):
         code = self.code
-        first, last = self.segment(at)
+        first, last = self.segment_around(at)
         top = list(code.top_level_tokens(first, last))
         compared = [i for i in top if code.text(i) in ("<", "<=", ">", ">=")]
         if len(compared) < 2 or compared[0] != at:
@@ -248,7 +248,7 @@ class OperatorRules(MistakeSearch):
         code = self.code
         if code.text(at - 1) == "!" or code.text(at + 1) in ("!", "("):
             return
-        end = self.behind(at + 1)
+        end = self.operand_end(at + 1)
         if code.text(end) not in COMPARISONS or end + 1 >= len(code.tokens):
             return
         right = code.tokens[end + 1]
@@ -266,7 +266,7 @@ class OperatorRules(MistakeSearch):
 
     def _check_logical(self, at):
         code = self.code
-        (first, end), (start, last) = self.segment(at - 1), self.segment(at + 1)
+        (first, end), (start, last) = self.segment_around(at - 1), self.segment_around(at + 1)
         if (
             start < last
             and code.range_text(first, end) == code.range_text(start, last)
@@ -290,7 +290,7 @@ class OperatorRules(MistakeSearch):
             ):
                 continue
             sign = code.text(at)
-            first, last = self.segment(at - 1) if is_right else self.segment(at + 1)
+            first, last = self.segment_around(at - 1) if is_right else self.segment_around(at + 1)
             compared = [
                 i for i in code.top_level_tokens(first, last) if code.text(i) in COMPARISONS
             ]
@@ -329,7 +329,7 @@ class OperatorRules(MistakeSearch):
             code.text(at - 2) == "*" or code.text(at - 2) in TYPE_WORDS
         ):
             return  # an address that is cast
-        first, last = self.segment(at)
+        first, last = self.segment_around(at)
         top = list(code.top_level_tokens(first, last))
         if [i for i in top if code.text(i) in ("&", "|", "^")] != [at]:
             return
@@ -371,7 +371,7 @@ class OperatorRules(MistakeSearch):
         before, after = tokens[at - 1], tokens[at + 2]
         if before.start + len(before.text) == tokens[at].start or after.start == sign.start + 1:
             return
-        name = code.range_text(self.before(at - 1), at)
+        name = code.range_text(self.operand_start(at - 1), at)
         wanted = f"{name} != " if sign.text == "!" else f"{name} {sign.text}= "
         self.add(
             "reversed",
@@ -504,7 +504,7 @@ class OperatorRules(MistakeSearch):
         code = self.code
         if re.search(r"2[3b-z6-9]$", self.std):
             return  # several indices have a meaning
-        first = self.before(at - 1)
+        first = self.operand_start(at - 1)
         name = code.range_text(first, at)
         given = code.range_text(at + 1, closing)
         kind = self.kind_of(first) if first == at - 1 else None
@@ -518,7 +518,7 @@ class OperatorRules(MistakeSearch):
                 last = code.range_text(at + 1, commas[0])
                 wanted = f"{name} has one dimension: write {name}[{last}]"
             text = f"{name}[{given}] has {count} indices; an array takes one index for each dimension; {wanted}"
-            self.refused.append(WrongIndexCount(file, line, text, self.shown(at)))
+            self.refused.append(WrongIndexCount(file, line, text, self.source_line_with_caret(at)))
             return
         last = code.range_text(commas[-1] + 1, closing)
         indices = [code.range_text(a + 1, b) for a, b in zip([at, *commas], [*commas, closing])]

@@ -73,18 +73,18 @@ class MistakeSearch:
     def line_of(self, at):
         return self.places[self.code.tokens[at].line]
 
-    def is_users(self, at):
+    def is_user_code(self, at):
         if not 0 <= at < len(self.code.tokens):
             return False
         return self.searched[self.code.tokens[at].line]
 
-    def shown(self, at):
+    def source_line_with_caret(self, at):
         token = self.code.tokens[at]
         return line_with_caret(self.lines[token.line], token.start - self.starts[token.line])
 
     def add(self, kind, at, text):
         file, line = self.line_of(at)
-        slip = Slip(file, line, kind, text, self.shown(at))
+        slip = Slip(file, line, kind, text, self.source_line_with_caret(at))
         self._added.setdefault(slip, set()).add(self.code.tokens[at].line)
 
     def sorted_warnings(self):
@@ -110,7 +110,7 @@ class MistakeSearch:
             return None
         return self._outer[found]
 
-    def before(self, at):
+    def operand_start(self, at):
         """Returns the index of the first token of the operand that ends at `at`."""
         code = self.code
         while at >= 0:
@@ -131,7 +131,7 @@ class MistakeSearch:
             return at + 1
         return 0
 
-    def behind(self, at):
+    def operand_end(self, at):
         """Returns the token index after the operand that begins at `at`."""
         code = self.code
         while code.text(at) in ("-", "+", "!", "~", "*", "&"):
@@ -139,7 +139,7 @@ class MistakeSearch:
         if code.text(at) == "(":
             at = code.index_after(at)
             if at < len(code.tokens) and code.tokens[at].kind in ("name", "number"):
-                return self.behind(at)  # a cast
+                return self.operand_end(at)  # a cast
         else:
             at += 1
         while code.text(at) in ("[", "(", ".", "->", "::", "++", "--"):
@@ -158,7 +158,7 @@ class MistakeSearch:
         commas = [i for i in code.top_level_tokens(at + 1, closing) if code.text(i) == ","]
         return list(zip([at + 1, *(i + 1 for i in commas)], [*commas, closing]))
 
-    def segment(self, at):
+    def segment_around(self, at):
         """Returns (first, last) of the tokens around a token, delimited by a comma, semicolon, bracket,
         assignment, && or ||. Both indices are `at` if the delimiter is far away, as in generated text."""
         code = self.code
@@ -242,7 +242,7 @@ class MistakeSearch:
         for i in range(first, last):
             if code.text(i) == name and code.text(i + 1) in (",", ")", "=", "["):
                 kind = self.declared_kind(body, first, i)
-                if kind == "memory" and self.moves(body, name):
+                if kind == "memory" and self.is_pointer_modified(body, name):
                     return None
                 return kind
         return "memory" if self.is_local_array(body, name) else None
@@ -281,7 +281,7 @@ class MistakeSearch:
                 return int(numbers[0]) if numbers and INTEGER.fullmatch(numbers[0]) else None
         return None
 
-    def moves(self, body, name):
+    def is_pointer_modified(self, body, name):
         """Is a pointer modified?"""
         code = self.code
         for i in range(body.block.first, body.block.last):
@@ -292,7 +292,7 @@ class MistakeSearch:
                     return True
         return False
 
-    def begins(self, token):
+    def is_first_on_line(self, token):
         """Returns whether a token is the first token of its line."""
         return not self.lines[token.line][: token.start - self.starts[token.line]].strip()
 

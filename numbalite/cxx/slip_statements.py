@@ -65,11 +65,13 @@ class StatementRules(MistakeSearch):
         )
         body, other = tokens[last.first], tokens[following.first]
         behind = tokens[last.last - 1]
-        if not (head.line < body.line <= behind.line < other.line) or not self.is_users(
+        if not (head.line < body.line <= behind.line < other.line) or not self.is_user_code(
             following.first
         ):
             return
-        if following.kind == "label" or not (self.begins(body) and self.begins(other)):
+        if following.kind == "label" or not (
+            self.is_first_on_line(body) and self.is_first_on_line(other)
+        ):
             return
         if self.column(other) == self.column(body) > self.column(tokens[statement.first]):
             word = "else" if len(statement.parts) == 2 else statement.kind
@@ -218,7 +220,7 @@ class StatementRules(MistakeSearch):
         start = first
         while code.text(start) == "*":
             start += 1
-        if self.before(at - 1) != start or code.tokens[start].kind != "name":
+        if self.operand_start(at - 1) != start or code.tokens[start].kind != "name":
             return  # a declaration, or part of a comparison
         if code.text(at + 1) == "!" and code.tokens[at + 1].start == code.tokens[at].start + 1:
             return  # =! is a separate slip
@@ -274,14 +276,14 @@ class StatementRules(MistakeSearch):
         """Reports assignments of a variable's own value: x = x;, i = i++;, float s = s + x[k];"""
         code = self.code
         first, last = statement.first, statement.last - 1
-        if statement.kind != "plain" or code.text(last) != ";" or not self.is_users(first):
+        if statement.kind != "plain" or code.text(last) != ";" or not self.is_user_code(first):
             return
         signs = [at for at in code.top_level_tokens(first, last) if code.text(at) == "="]
         if len(signs) != 1 or any(code.text(at) == "{" for at in range(signs[0], last)):
             return
         at = signs[0]
         left, right = code.range_text(first, at), code.range_text(at + 1, last)
-        if self.before(at - 1) == first and code.tokens[first].kind == "name":
+        if self.operand_start(at - 1) == first and code.tokens[first].kind == "name":
             if left == right:
                 self.add(
                     "itself",
@@ -364,7 +366,7 @@ class StatementRules(MistakeSearch):
             if sign in ("+", "-", "/", "%", "^", "|") or is_product:
                 left, right = code.range_text(first, at), code.range_text(at + 1, last)
                 wanted = ""
-                if self.before(at - 1) == first and code.tokens[first].kind == "name":
+                if self.operand_start(at - 1) == first and code.tokens[first].kind == "name":
                     wanted = f": write {left} {sign}= {right}"
                 self.add(
                     "unused", at, f"{left} {sign} {right} computes and drops the result{wanted}"
@@ -383,7 +385,7 @@ class StatementRules(MistakeSearch):
         if any(self.conditional[line] for line in lines):
             return
         for read in uninitialized.find_uninitialized_reads(self.code, body):
-            if not self.is_users(read.at):
+            if not self.is_user_code(read.at):
                 continue
             if read.branch is None:
                 text = f"{read.name} is read before it has a value: write one where it is declared, {read.name} = 0"

@@ -61,7 +61,7 @@ class ValueRules(MistakeSearch):
 
     def _check_equality(self, at):
         code = self.code
-        first, end = self.before(at - 1), self.behind(at + 1)
+        first, end = self.operand_start(at - 1), self.operand_end(at + 1)
         left, right = code.range_text(first, at), code.range_text(at + 1, end)
         is_operand = self.is_operand(at - 1) and code.text(first - 1) not in _WITHIN
         if not is_operand or code.text(at - 1) == "operator":
@@ -88,7 +88,7 @@ class ValueRules(MistakeSearch):
 
     def _check_equality_chain(self, at):
         code = self.code
-        first, last = self.segment(at)
+        first, last = self.segment_around(at)
         top = list(code.top_level_tokens(first, last))
         signs = [i for i in top if code.text(i) in COMPARISONS]
         if len(signs) != 2 or signs[0] != at or {code.text(i) for i in signs} != {"=="}:
@@ -170,7 +170,7 @@ class ValueRules(MistakeSearch):
     def _check_range(self, at):
         """Reports conditions that are always true or false: i > 5 && i < 3, i != 1 || i != 2"""
         code = self.code
-        sides = [self._comparison_operands(*self.segment(i)) for i in (at - 1, at + 1)]
+        sides = [self._comparison_operands(*self.segment_around(i)) for i in (at - 1, at + 1)]
         if None in sides or sides[0][0] != sides[1][0]:
             return
         (operand, *one), (_, *other) = sides
@@ -204,7 +204,7 @@ class ValueRules(MistakeSearch):
 
     def _check_conditional(self, at):
         code = self.code
-        first, last = self.segment(at - 1)
+        first, last = self.segment_around(at - 1)
         if last != at:
             return
         top = list(code.top_level_tokens(first, last))
@@ -218,7 +218,7 @@ class ValueRules(MistakeSearch):
             )  # fmt: skip
         literal = LITERAL.fullmatch(code.text(at - 1))
         if literal and first == at - 1 and code.text(at - 2) == "=" and self.is_operand(at - 3):
-            name = code.range_text(self.before(at - 3), at - 2)
+            name = code.range_text(self.operand_start(at - 3), at - 2)
             self.add(
                 "assigned", at - 2, f"the condition is {literal[0]} alone: write {name} == {literal[0]} to compare"
             )  # fmt: skip
@@ -236,7 +236,7 @@ class ValueRules(MistakeSearch):
                 colon = code.index_after(colon)
         if depth or any(code.text(i) == "?" for i in range(at + 1, colon)):
             return 0, 0
-        return colon, self.segment(colon + 1)[1]
+        return colon, self.segment_around(colon + 1)[1]
 
     # ---- sums and products
 
@@ -245,7 +245,7 @@ class ValueRules(MistakeSearch):
         self._check_unsigned_difference(at)
         if not self.is_operand(at - 1):
             return
-        first, end = self.before(at - 1), self.behind(at + 1)
+        first, end = self.operand_start(at - 1), self.operand_end(at + 1)
         left = code.range_text(first, at)
         if not ("[" in left or "." in left) or "(" in left or left != code.range_text(at + 1, end):
             return
@@ -259,7 +259,7 @@ class ValueRules(MistakeSearch):
         """Reports unsigned differences converted to float: float d = threadIdx.x - 5;, (threadIdx.x - 16) *
         0.1f"""
         code = self.code
-        first, last = self.segment(at)
+        first, last = self.segment_around(at)
         top = list(code.top_level_tokens(first, last))
         start = first + (first == at)
         if code.text(start) not in ("threadIdx", "blockIdx") or first == last:
@@ -332,7 +332,7 @@ class ValueRules(MistakeSearch):
     def _check_index_formula(self, at):
         """Reports a wrong formula for the global index: threadIdx.x * blockDim.x + blockIdx.x"""
         code = self.code
-        first, last = self.segment(at)
+        first, last = self.segment_around(at)
         if last - first != 11 or at != first + 3:
             return
         parts = [code.range_text(first + k, first + k + 3) for k in (0, 4, 8)]
@@ -459,7 +459,7 @@ class ValueRules(MistakeSearch):
     def _check_unused_value(self, statement):
         code = self.code
         first, last = statement.first, statement.last - 1
-        if code.text(last) != ";" or not self.is_users(first):
+        if code.text(last) != ";" or not self.is_user_code(first):
             return
         if code.text(first) == "*" and last == first + 3 and code.text(last - 1) in ("++", "--"):
             name, sign = code.text(first + 1), code.text(last - 1)
@@ -510,7 +510,7 @@ class ValueRules(MistakeSearch):
         first, last = statement.first, statement.last - 1
         if (
             code.text(last) != ";"
-            or not self.is_users(first)
+            or not self.is_user_code(first)
             or last != first + (3 if code.text(first + 1) in ("+=", "-=") else 4)
         ):
             return  # fmt: skip
@@ -545,7 +545,7 @@ class ValueRules(MistakeSearch):
         for part in block.parts:
             at = part.first + 1
             is_one = part.kind == "plain" and code.text(part.first) in FLOAT_TYPES | INTEGER_TYPES
-            if not is_one or code.text(at + 1) != "=" or not self.is_users(at):
+            if not is_one or code.text(at + 1) != "=" or not self.is_user_code(at):
                 continue
             name = code.text(at)
             if name in code.in_macros:

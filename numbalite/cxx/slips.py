@@ -56,20 +56,20 @@ class _MistakeFinder(
 ):
     def find_mistakes(self):
         for at, token in enumerate(self.code.tokens):
-            if token.kind == "number" and self.is_users(at):
+            if token.kind == "number" and self.is_user_code(at):
                 self.check_octal(at)
                 self.check_literal(at)
             elif token.kind == "sign":
                 rule = slip_operators.RULES.get(token.text)
-                if rule is not None and self.is_users(at):
+                if rule is not None and self.is_user_code(at):
                     rule(self, at)
                 for rules in _OPERATORS:
                     for other in rules.get(token.text, ()):
-                        if self.is_users(at):
+                        if self.is_user_code(at):
                             other(self, at)
         for body in self.function_bodies:
             for statement in body.block.walk_statements():
-                if not self.is_users(statement.first):
+                if not self.is_user_code(statement.first):
                     continue
                 for rules in _ONE_STATEMENT:
                     rule = rules.get(statement.kind)

@@ -59,7 +59,7 @@ class TransformInput:
         view = move_axes_last(self.array, axes)
         made = empty_like(view, view.shape, view.dtype)
         assign.assign(made, view)
-        return TransformInput(moved_back(made, axes), True)
+        return TransformInput(restore_axis_order(made, axes), True)
 
 
 def _axis_order(ndim, axes):
@@ -71,7 +71,7 @@ def move_axes_last(array: DeviceNDArray, axes: Sequence[int]) -> DeviceNDArray:
     return array.transpose(_axis_order(array.ndim, axes))
 
 
-def moved_back(array: DeviceNDArray, axes: Sequence[int]) -> DeviceNDArray:
+def restore_axis_order(array: DeviceNDArray, axes: Sequence[int]) -> DeviceNDArray:
     """Returns a view with the axes in their original order: the inverse of `move_axes_last`."""
     return array.transpose(np.argsort(_axis_order(array.ndim, axes)).tolist())
 
@@ -93,7 +93,7 @@ def _output_array(source, shape, dtype, axes, out=None):
     made = empty_like(source, shape, dtype)
     if _cufft_layout(made, axes) is None:
         view = move_axes_last(made, axes)
-        made = moved_back(empty_like(source, view.shape, dtype), axes)
+        made = restore_axis_order(empty_like(source, view.shape, dtype), axes)
     return made
 
 

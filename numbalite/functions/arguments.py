@@ -100,7 +100,9 @@ def bind_to_stream(made: DeviceNDArray, *arrays: DeviceNDArray) -> DeviceNDArray
 def use_device(number: Any) -> Any:
     """Returns a context manager that makes a device (a number or a Device) current; None means the current
     device."""
-    return assign.on_device(_core.current_device() if number is None else devices.number_of(number))
+    return assign.on_device(
+        _core.current_device() if number is None else devices.device_number(number)
+    )
 
 
 def reshape(array: DeviceNDArray, shape: Any) -> DeviceNDArray:

@@ -88,7 +88,7 @@ def _gpu_mode_task(folder, launch):
         inspect.getdoc(reference),
         inputs,
         compute,
-        _unpacked_names(os.path.join(folder, "reference.py")),
+        _unpacked_parameter_names(os.path.join(folder, "reference.py")),
         options,
         launch,
     )
@@ -208,7 +208,7 @@ def _task_arguments(name, text, inputs, compute, names, options, launch):
             raise TypeError(
                 f"task {name}: the reference returns a {type(result).__name__} instead of one array"
             )
-        place = _place_of_result(first, result, lambda values: compute(values, size))
+        place = _result_parameter_index(first, result, lambda values: compute(values, size))
     names = names if len(names) == len(first) else [f"x{i}" for i in range(len(first))]
     if place is None:
         place = len(first)
@@ -266,7 +266,7 @@ def _task_arguments(name, text, inputs, compute, names, options, launch):
     }
 
 
-def _place_of_result(given, result, compute):
+def _result_parameter_index(given, result, compute):
     """Returns the index of the input that is an array for the result: it has the result's shape, and its values do
     not change the result; or None."""
     wanted = _as_numpy(result)
@@ -335,7 +335,7 @@ def _reference_names(folder, files):
                 sys.modules.pop(name, None)
 
 
-def _unpacked_names(path):
+def _unpacked_parameter_names(path):
     """Returns the names to which ref_kernel assigns the parts of its parameter: `a, b = data`."""
     with open(path, encoding="utf-8") as file:
         functions = [

@@ -47,13 +47,13 @@ def hint() -> None:
 
 def picture(kind: str, thing) -> str:
     """Returns the HTML of one of numbalite's objects; rich.py contains a function for each class."""
-    return getattr(rich, kind)(thing)
+    return getattr(rich, f"{kind}_html")(thing)
 
 
 def traceback(kind: str, problem) -> list:
     """Returns the lines of text that IPython shows for an error; tracebacks.py contains a function for each
     type of error."""
-    return getattr(tracebacks, kind)(problem)
+    return getattr(tracebacks, f"{kind}_traceback")(problem)
 
 
 def load(to) -> None:

@@ -22,8 +22,8 @@ _NOTE = '<div style="opacity: 0.65">{}</div>'
 
 def register(formatter) -> None:
     """Registers displays in IPython for the types of the extension module, which have no display methods."""
-    formatter.formatters["text/html"].for_type(_core.Launcher, launcher)
-    formatter.formatters["text/html"].for_type(_core.Event, event)
+    formatter.formatters["text/html"].for_type(_core.Launcher, launcher_html)
+    formatter.formatters["text/html"].for_type(_core.Event, event_html)
 
 
 # --- pieces ------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def _source(text):
     )
 
 
-def kernel(dispatcher) -> str:
+def kernel_html(dispatcher) -> str:
     """Displays a kernel: its types, and the resources of its compiled overloads."""
     overloads = list(dispatcher._overloads.values())
     head = f"{dispatcher.__name__}({', '.join(dispatcher._parameter_names)})"
@@ -184,7 +184,7 @@ def kernel(dispatcher) -> str:
     return _page_html(head, "CUDA kernel", table, one, _note_html(_simulator_note()), source)
 
 
-def overload(made) -> str:
+def overload_html(made) -> str:
     """One compiled kernel."""
     name = str(made.signature or made.expression)
     table = _table_html(_HEADS, [_resource_row(made, name)])
@@ -193,7 +193,7 @@ def overload(made) -> str:
     )
 
 
-def launcher(made) -> str:
+def launcher_html(made) -> str:
     """Displays a kernel with its grid: the occupancy for this block size."""
     dispatcher = made.dispatcher
     threads, grid = block_threads(made.blockdim), block_threads(made.griddim)
@@ -226,7 +226,7 @@ def _dimensions_text(sizes):
     return " × ".join(map(str, sizes))
 
 
-def module(made) -> str:
+def module_html(made) -> str:
     """Displays a module: its kernels and variables."""
     rows = []
     for name, scanned in made._kernels.items():
@@ -238,7 +238,7 @@ def module(made) -> str:
     )
 
 
-def ufunc(made) -> str:
+def ufunc_html(made) -> str:
     """Displays a ufunc or a generalized ufunc on the GPU: its loops."""
     kind = "CUDA gufunc" if made.signature else "CUDA ufunc"
     rows = []
@@ -254,7 +254,7 @@ def ufunc(made) -> str:
     return _page_html(made.__name__, kind, *parts, _source(source) if source else "")
 
 
-def device_function(made) -> str:
+def device_function_html(made) -> str:
     """Displays a device function."""
     text = repr(made)[1:-1].removeprefix("device function ")
     return _page_html(text, "device function", _source(made.__doc__ or ""))
@@ -263,7 +263,7 @@ def device_function(made) -> str:
 # --- memory, devices, streams -------------------------------------------------------------------------
 
 
-def array(d) -> str:
+def array_html(d) -> str:
     """Displays a device array: its properties, and the elements that `print` writes."""
     c, f = d.is_c_contiguous(), d.is_f_contiguous()
     facts = [
@@ -288,7 +288,7 @@ def _query_device(question):
         return None
 
 
-def device(found) -> str:
+def device_html(found) -> str:
     """Displays a device: its properties and limits."""
     major, minor = found.compute_capability
     rows = [
@@ -304,7 +304,7 @@ def device(found) -> str:
     return _page_html(found.name, f"CUDA device {found.id}", _two_column_table(rows))
 
 
-def stream(made) -> str:
+def stream_html(made) -> str:
     """Displays a stream; the query does not wait."""
     is_own = made.handle > 2  # the handles 0 to 2 are names for default streams
     facts = [
@@ -323,7 +323,7 @@ def _stream_state(made):
     return "idle" if _answer_or_false(made.query) else "at work"
 
 
-def event(made) -> str:
+def event_html(made) -> str:
     """Displays an event; the query does not wait."""
     facts = [
         ("device", made.device),
@@ -340,7 +340,7 @@ def _answer_or_false(question):
         return False
 
 
-def graph(made) -> str:
+def graph_html(made) -> str:
     """Displays a graph: its launches."""
     if made.is_capturing:
         return _page_html("Graph", "CUDA graph", _note_html("being captured"))
@@ -349,7 +349,7 @@ def graph(made) -> str:
     )
 
 
-def pool(made) -> str:
+def pool_html(made) -> str:
     """Displays a pool of device memory or of host memory."""
     facts = []
     for name in ("used", "cached", "peak", "locked", "limit"):

@@ -26,7 +26,7 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _BOLD, _BLUE, _PLAIN = "\x1b[1m", "\x1b[34m", "\x1b[0m"
 
 
-def compile_error(problem) -> list:
+def compile_error_traceback(problem) -> list:
     """Returns the lines of text that IPython shows for a CompileError, or for a KernelWarning that a filter
     turned into an error."""
     shell = session.shell()
@@ -41,7 +41,7 @@ def compile_error(problem) -> list:
     return lines
 
 
-def kernel_error(problem) -> list:
+def kernel_error_traceback(problem) -> list:
     """Returns the lines of text that IPython shows for a KernelError: the usual traceback, up to the user's last
     frame."""
     shell = session.shell()

@@ -130,4 +130,4 @@ class DeviceFunction(Generic[Parameters, Result]):
 
     def __reduce__(self):
         state = {"rules": self.rules} if self.rules else None
-        return DeviceFunction, (self.definition.frozen(), self.signatures, self.options), state
+        return DeviceFunction, (self.definition.frozen_copy(), self.signatures, self.options), state

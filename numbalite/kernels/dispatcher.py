@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numbalite.profiler.counters import Launch
 
 
-def _warn_host():
+def _warn_of_host_arrays():
     """Warns of copies of host arrays, only on a GPU: on the simulator, these copies are within host
     memory."""
     if _core.driver_has("host_memory"):
@@ -42,7 +42,7 @@ def _warn_host():
         )
 
 
-def _warn_small():
+def _warn_of_small_grid():
     """Warns of a grid with fewer than 128 blocks, as numba does."""
     if config.CUDA_LOW_OCCUPANCY_WARNINGS and not config.DISABLE_PERFORMANCE_WARNINGS:
         warn(
@@ -83,8 +83,8 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
             typed=self._only_types is not None,
             cooperative=source.cooperative,
             cluster=source.options.cluster,
-            warn_host=_warn_host,
-            warn_small=_warn_small,
+            warn_host=_warn_of_host_arrays,
+            warn_small=_warn_of_small_grid,
             defaults=source.defaults,
         )
 

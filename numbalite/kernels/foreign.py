@@ -37,7 +37,7 @@ class ForeignFunction(DeviceFunction):
         return f"<foreign function {self.__name__}: {self.sig}>"
 
     def __reduce__(self):
-        return ForeignFunction, (self.definition.frozen(), self.signatures, self.options)
+        return ForeignFunction, (self.definition.frozen_copy(), self.signatures, self.options)
 
 
 def declare_device(

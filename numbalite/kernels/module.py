@@ -484,7 +484,7 @@ class ModuleSource:
             rows = self._parameter_rows(module._images_of(expression).image())
         self.rows = rows
         self.parameter_names = [row.name for row in self.rows]
-        self.args = tuple(parameters.type_of(row) for row in self.rows)
+        self.args = tuple(parameters.type_of_row(row) for row in self.rows)
 
     def find_name(self, name: str) -> None:
         return None

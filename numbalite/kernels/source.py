@@ -101,7 +101,7 @@ class BodySource:
         return kernel
 
     def __reduce__(self) -> tuple:
-        return BodySource, (self.definition.frozen(), self.options)
+        return BodySource, (self.definition.frozen_copy(), self.options)
 
 
 _definition = unpickle  # the name of the function in pickles of earlier versions

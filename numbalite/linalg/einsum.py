@@ -59,7 +59,7 @@ def einsum(
     lengths = _label_lengths(terms)
     with assign.on_device(arrays[0].device):
         terms = [_LabeledOperand(one.array.astype(kind, copy=False), one.labels) for one in terms]
-        made = _contracted(terms, result, lengths, optimize)
+        made = _contract_terms(terms, result, lengths, optimize)
         if order in "CF":
             made = made.astype(made.dtype, order, copy=False)
     return outputs.copy_to_out("einsum", out, made, casting)
@@ -220,7 +220,7 @@ def _label_lengths(terms):
 # --------------------------------------------------------------------------------------- computing
 
 
-def _contracted(terms, result, lengths, optimize):
+def _contract_terms(terms, result, lengths, optimize):
     """Contracts all terms to an array with the labels of the result."""
     terms = list(terms)
     for pair in _contraction_path(terms, result, optimize):

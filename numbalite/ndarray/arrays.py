@@ -755,12 +755,12 @@ def to_device(
     """
     if to is not None:
         required.require(to, "to_device", "a device array as to=", "copy_to_device")
-        if device is not None and _devices.number_of(device) != to.device:
+        if device is not None and _devices.device_number(device) != to.device:
             raise ValueError(f"the array to copy into is on device {to.device}, not on {device}")
         to.copy_to_device(obj, stream)
         return to
     if device is not None:
-        return _to_device(obj, stream, copy, _devices.number_of(device))
+        return _to_device(obj, stream, copy, _devices.device_number(device))
     found = cuda_array_or_none(obj)
     if found is not None:
         return found

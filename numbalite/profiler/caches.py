@@ -41,18 +41,18 @@ class Traffic(NamedTuple):
     dram_bytes: Range
 
 
-def distance_of(entry: int) -> int:
+def min_reuse_distance(entry: int) -> int:
     """Returns the smallest reuse distance in an entry of the histogram."""
     power, half = divmod(entry - 1, 2)
     return (3 * 2**power) // 2 - 1 if half else 2**power - 1
 
 
-def hit_sectors(histogram: tuple, lines: float) -> int:
+def count_hit_sectors(histogram: tuple, lines: float) -> int:
     """Returns the number of sectors found in a cache with this number of cache lines."""
     return sum(
         count
         for entry, count in enumerate(histogram)
-        if entry and distance_of(entry + 1) <= max(lines, 1)
+        if entry and min_reuse_distance(entry + 1) <= max(lines, 1)
     )
 
 
@@ -65,7 +65,7 @@ def memory_traffic(launch) -> Traffic:
     scale = min(1.0, loads / counted)
     lines = (gpu.l1_bytes - launch.shared_of_multiprocessor) / LINE
     missed = [
-        max(loads - hit_sectors(launch.reuse, size), launch.loaded_sectors)
+        max(loads - count_hit_sectors(launch.reuse, size), launch.loaded_sectors)
         for size in (lines, lines / launch.resident_blocks)
     ]
     missed = [min(loads, max(m * scale, launch.loaded_sectors)) for m in missed]

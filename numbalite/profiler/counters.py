@@ -230,9 +230,9 @@ class _CountersWithLines(Counters):
         super().__init__()
         self._lines: dict = {}
         for line in lines:
-            self._include(line)
+            self._add_line(line)
 
-    def _include(self, line):
+    def _add_line(self, line):
         own = self._lines.get((line.file, line.number))
         if own is None:
             own = self._lines[line.file, line.number] = Line(line.file, line.number)

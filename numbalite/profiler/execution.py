@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from numbalite.profiler.reconcile import KINDS, LineIndex, elected_lines
+from numbalite.profiler.reconcile import KINDS, LineIndex, lines_with_elected_thread
 
 if TYPE_CHECKING:
     from numbalite.profiler.machinecode import MachineCode
@@ -71,7 +71,7 @@ def _execution_evidence(code, lines, places):
     access, and for barriers. The active lanes of accesses with a predicate are unknown: -1. An atomic operation that
     the compiler lets one thread of the active ones execute has the lanes that reach it in the source."""
     accesses: dict = {}
-    guarded, elected = set(), elected_lines(code, places)
+    guarded, elected = set(), lines_with_elected_thread(code, places)
     for number, block in enumerate(code.blocks):
         for instruction in block.instructions:
             kind = "barrier" if instruction.name == "BAR" else instruction.access_kind

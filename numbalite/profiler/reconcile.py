@@ -83,10 +83,10 @@ def correct_counters(lines, code: MachineCode, warps: int) -> None:
     found = machine_accesses(code, lines)
     for kind in KINDS:
         space = "generic_load" if kind.endswith("load") else "generic_store"
-        is_clear = _all_belong_to_lines(found, lines, kind) and not any(
+        is_clear = _have_all_simulated_accesses(found, lines, kind) and not any(
             one == space for _, one in found
         )
-        elsewhere = _moved_depth(found, lines, kind)
+        elsewhere = _min_depth_of_moved_accesses(found, lines, kind)
         for line in lines:
             own = found.get((line.key, kind))
             if own is not None:
@@ -99,7 +99,7 @@ def correct_counters(lines, code: MachineCode, warps: int) -> None:
         _count_lanes(line)
 
 
-def elected_lines(code, places) -> set:
+def lines_with_elected_thread(code, places) -> set:
     """Returns the keys of the lines at which the machine code elects one of the active threads."""
     return {
         places.find_line(instruction.frames)
@@ -111,20 +111,20 @@ def elected_lines(code, places) -> set:
 def _combine_atomics(lines, code):
     """Atomic operations that all threads of a warp make on one address: the compiler reduces the values of a warp, and one
     thread, elected by UFLO, updates the address."""
-    elected = elected_lines(code, LineIndex(lines))
+    elected = lines_with_elected_thread(code, LineIndex(lines))
     for line in lines:
         if line.key in elected and line.global_atomic_requests and not line.shared_atomic_requests:
             line.global_atomic_lanes = line.global_atomic_sectors = line.global_atomic_requests
             line.global_atomic_passes = line.atomic_passes = line.global_atomic_requests
 
 
-def _all_belong_to_lines(found, lines, kind):
+def _have_all_simulated_accesses(found, lines, kind):
     """Returns whether each line with such accesses in the machine code also has accesses on the simulator."""
     having = {line.key for line in lines if getattr(line, f"{kind}_requests")}
     return all(key in having for key, one in found if one == kind)
 
 
-def _moved_depth(found, lines, kind):
+def _min_depth_of_moved_accesses(found, lines, kind):
     """Returns the smallest loop depth of accesses at lines without accesses on the simulator, to which the
     compiler moved them."""
     having = {line.key for line in lines if getattr(line, f"{kind}_requests")}

@@ -47,7 +47,7 @@ def make_bfloat(call: Call, value: Value) -> Value:
     elif t.size < 4:
         t = types.int32
     call.of.headers.add(HEADER)
-    return call.made(BFLOAT16, f"__nv_bfloat16({convert_value(value, t).text})")
+    return call.result(BFLOAT16, f"__nv_bfloat16({convert_value(value, t).text})")
 
 
 def bfloat_as_number(value: Value, t: Any) -> Value:
@@ -85,7 +85,7 @@ def _arithmetic_rule(name: str, result: Any, *parameters: Any) -> Rule:
             call.fail(f"takes {len(parameters)} argument{'s' * (len(parameters) != 1)}")
         given = [_argument_text(call, a, t) for a, t in zip(call.args, parameters, strict=True)]
         call.of.headers.add(HEADER)
-        return call.made(result, f"{name}({', '.join(given)})")
+        return call.result(result, f"{name}({', '.join(given)})")
 
     return translate_call
 
@@ -101,7 +101,7 @@ def _argument_text(call, value, t):
 
 
 def _bfloat_argument(call: Any) -> Value:
-    return make_bfloat(call, *call.take("x"))
+    return make_bfloat(call, *call.bind_arguments("x"))
 
 
 def _bfloat_rules() -> dict[str, Rule]:

@@ -90,14 +90,14 @@ def _extreme_rule(name: str) -> Rule:
             limits = None
             if is_integral(t):
                 limits = tuple(map(pick, a.range, b.range))
-            result = call.made(t, f"{name}({a.text}, {b.text})", cxx=cxx, range=limits)
+            result = call.result(t, f"{name}({a.text}, {b.text})", cxx=cxx, range=limits)
         return result
 
     return translate_call
 
 
 def _translate_sum(call):
-    values, start = call.take("iterable", "start", optional=1)
+    values, start = call.bind_arguments("iterable", "start", optional=1)
     total = start or number(0)
     if isinstance(values.type, types.Tuple):
         for item in call.of.items(call.node, values):
@@ -116,11 +116,11 @@ def _numpy_extreme_rule(name: str) -> Rule:
     numbers."""
 
     def translate_call(call):
-        a, b = call.take_numbers(2)
+        a, b = call.number_arguments(2)
         if is_integral(a.type) and is_integral(b.type):
             return _extreme_rule(name)(call)
         t = rules.common_type(a.type, b.type)
-        return call.made(
+        return call.result(
             t, f"np_{name}imum({convert_value(a, t).text}, {convert_value(b, t).text})"
         )
 
@@ -128,7 +128,7 @@ def _numpy_extreme_rule(name: str) -> Rule:
 
 
 def _translate_clip(call):
-    value, *limits = call.take("a", "a_min", "a_max")
+    value, *limits = call.bind_arguments("a", "a_min", "a_max")
     for name, limit in zip(("max", "min"), limits, strict=True):
         if not isinstance(limit.type, types.Empty):
             found = Call(call.of, call.node, call.name, [value, limit])
@@ -137,10 +137,10 @@ def _translate_clip(call):
 
 
 def _translate_abs(call):
-    (value,) = call.take_numbers(1)
+    (value,) = call.number_arguments(1)
     if is_complex(value.type):
         part = types.float32 if value.type is types.complex64 else types.float64
-        return call.made(part, f"abs({value.text})")
+        return call.result(part, f"abs({value.text})")
     if is_integral(value.type):
         if value.is_nonnegative:
             return value
@@ -148,20 +148,20 @@ def _translate_abs(call):
         cxx = rules.promoted_type(value.cxx, value.cxx)
         if not is_in_range(limits, cxx):
             value, cxx = convert_value(value, value.type), value.type
-        return call.made(value.type, f"abs({value.text})", cxx=cxx, range=limits)
-    return call.made(value.type, f"abs({value.text})")
+        return call.result(value.type, f"abs({value.text})", cxx=cxx, range=limits)
+    return call.result(value.type, f"abs({value.text})")
 
 
 def _rounded_value(call, name, digits_name):
     """Returns (the number to round, its value rounded to the given digits, or None without digits)."""
-    value, digits = call.take(name, digits_name, optional=1)
+    value, digits = call.bind_arguments(name, digits_name, optional=1)
     if not is_number(value.type) or is_complex(value.type):
         call.fail(f"takes a real number, not {rules.describe_type(value.type)}")
     if digits is None:
         return value, None
     if not is_integral(digits.type):
         call.fail(f"{digits_name} is an integer, not {rules.describe_type(digits.type)}")
-    return value, call.made(value.type, f"py::round_to({value.text}, {digits.text})")
+    return value, call.result(value.type, f"py::round_to({value.text}, {digits.text})")
 
 
 def _translate_round(call):
@@ -170,14 +170,14 @@ def _translate_round(call):
         return rounded
     if is_integral(value.type):
         return value if value.type is types.int64 else convert_value(value, types.int64)
-    return call.made(types.int64, f"int64(rint({value.text}))")
+    return call.result(types.int64, f"int64(rint({value.text}))")
 
 
 def _translate_numpy_round(call):
     value, rounded = _rounded_value(call, "a", "decimals")
     if rounded is not None or is_integral(value.type):
         return value if rounded is None else rounded
-    return call.made(value.type, f"rint({value.text})")
+    return call.result(value.type, f"rint({value.text})")
 
 
 def _limits_rule(of: Any) -> Rule:
@@ -185,7 +185,7 @@ def _limits_rule(of: Any) -> Rule:
     of = functools.cache(of)  # the cache returns the same object in each round
 
     def translate_call(call):
-        (value,) = call.take("dtype")
+        (value,) = call.bind_arguments("dtype")
         t = value.type if is_number(value.type) else memory.element_type(call, value)
         try:
             found = of(t.dtype)
@@ -200,7 +200,7 @@ def _any_all_rule(op: type, reduction: Rule) -> Rule:
     """Translates any and all for the items of a tuple or the elements of an array."""
 
     def translate_call(call):
-        (value,) = call.take("iterable")
+        (value,) = call.bind_arguments("iterable")
         if not isinstance(value.type, types.Tuple):
             return reduction(call)
         items = call.of.items(call.node, value)
@@ -213,10 +213,10 @@ def _any_all_rule(op: type, reduction: Rule) -> Rule:
 
 
 def _translate_len(call):
-    (value,) = call.take("obj")
+    (value,) = call.bind_arguments("obj")
     if isinstance(value.type, Sequence) and value.type.kind in ("range", "prange"):
         texts = [convert_value(part, types.int64).text for part in value.items]
-        return call.made(types.int64, f"py::range_size({', '.join(texts)})", range=(0, 2**63 - 1))
+        return call.result(types.int64, f"py::range_size({', '.join(texts)})", range=(0, 2**63 - 1))
     if isinstance(value.type, types.Tuple):
         return number(len(value.type))
     if not isinstance(value.type, types.Array) or value.type.ndim == 0:
@@ -226,7 +226,7 @@ def _translate_len(call):
 
 def cast_argument(call: Any, t: Any) -> Value:
     """``float32(x)``."""
-    (value,) = call.take("x")
+    (value,) = call.bind_arguments("x")
     if bfloat.is_bfloat(value):
         return bfloat.bfloat_as_number(value, t)
     if isinstance(value.type, types.Tuple) or not isinstance(value.type, types.Scalar):
@@ -271,7 +271,7 @@ def _conversion_rule(choose) -> Rule:
     def translate_call(call):
         if len(call.args) == 1 and bfloat.is_bfloat(call.args[0]):
             return bfloat.bfloat_as_number(call.args[0], choose(types.float64))
-        return _converted_value(call.take_numbers(1)[0], choose(call.args[0].type))
+        return _converted_value(call.number_arguments(1)[0], choose(call.args[0].type))
 
     return translate_call
 
@@ -287,14 +287,14 @@ def _translate_float(call):
 
 
 def _translate_tuple(call):
-    (value,) = call.take("iterable")
+    (value,) = call.bind_arguments("iterable")
     if isinstance(value.type, types.Tuple):
         return value
     call.fail(f"a tuple can be made of a tuple, not of {rules.describe_type(value.type)}")
 
 
 def _translate_isinstance(call):
-    value, classes = call.take("obj", "class_or_tuple")
+    value, classes = call.bind_arguments("obj", "class_or_tuple")
     wanted = [item.type for item in call.of.items(call.node, classes)] if isinstance(
         classes.type, types.Tuple
     ) else [classes.type]  # fmt: skip
@@ -319,7 +319,7 @@ def _is_instance(t, wanted) -> bool:
 
 
 def _translate_complex(call):
-    a, b = call.take("real", "imag", optional=1)
+    a, b = call.bind_arguments("real", "imag", optional=1)
     for given in (a, b):
         if given is not None and not is_number(given.type):
             call.fail(f"takes numbers, not {rules.describe_type(given.type)}")
@@ -328,13 +328,13 @@ def _translate_complex(call):
     t = rules.common_type(a.type, b.type)
     part = types.float32 if t is types.float32 else types.float64
     made = types.complex64 if part is types.float32 else types.complex128
-    return call.made(
+    return call.result(
         made, f"{made.name}({convert_value(a, part).text}, {convert_value(b, part).text})"
     )
 
 
 def _translate_divmod(call):
-    a, b = call.take_numbers(2)
+    a, b = call.number_arguments(2)
     if rules.unified_type(a.type, b.type) is types.float64:  # for uint64 and int64, too
         a, b = convert_value(a, types.float64), convert_value(b, types.float64)
     pair = [call.of.binary(call.node, op, a, b) for op in (ast.FloorDiv, ast.Mod)]
@@ -345,8 +345,8 @@ def _complex_predicate_rule(name: str) -> Rule:
     """cmath.isnan etc."""
 
     def translate_call(call):
-        (value,) = call.take_numbers(1)
-        return call.made(types.boolean, f"{name}({_to_complex(value).text})")
+        (value,) = call.number_arguments(1)
+        return call.result(types.boolean, f"{name}({_to_complex(value).text})")
 
     return translate_call
 
@@ -360,7 +360,7 @@ def _to_complex(value):
 
 
 def _translate_log(call):
-    value, base = call.take("x", "base", optional=1)
+    value, base = call.bind_arguments("x", "base", optional=1)
     if base is None:
         return complex_rule("log")(call)
     for given in (value, base):
@@ -370,45 +370,47 @@ def _translate_log(call):
     return call.of.binary(
         call.node,
         ast.Div,
-        call.made(z.type, f"log({z.text})"),
-        call.made(of.type, f"log({of.text})"),
+        call.result(z.type, f"log({z.text})"),
+        call.result(of.type, f"log({of.text})"),
     )
 
 
 def _translate_phase(call):
-    z = _to_complex(*call.take_numbers(1))
-    return call.made(z.type.underlying_float, f"arg({z.text})")
+    z = _to_complex(*call.number_arguments(1))
+    return call.result(z.type.underlying_float, f"arg({z.text})")
 
 
 def _translate_polar(call):
-    z = _to_complex(*call.take_numbers(1))
+    z = _to_complex(*call.number_arguments(1))
     t = z.type.underlying_float
-    return call.made(types.Tuple((t, t)), f"py::polar({z.text})")
+    return call.result(types.Tuple((t, t)), f"py::polar({z.text})")
 
 
 def _translate_rect(call):
-    r, angle = call.take_numbers(2)
+    r, angle = call.number_arguments(2)
     t = types.float32 if r.type is angle.type is types.float32 else types.float64
     made = types.complex64 if t is types.float32 else types.complex128
-    return call.made(made, f"py::rect({convert_value(r, t).text}, {convert_value(angle, t).text})")
+    return call.result(
+        made, f"py::rect({convert_value(r, t).text}, {convert_value(angle, t).text})"
+    )
 
 
 def _translate_isnat(call):
     if len(call.args) != 1 or not times.is_time(call.args[0].type):
         call.fail("takes a datetime64 or a timedelta64")
-    return call.made(types.boolean, f"py::is_nat({call.args[0].text})")
+    return call.result(types.boolean, f"py::is_nat({call.args[0].text})")
 
 
 def _logical_rule(symbol: str) -> Rule:
     """Translates np.logical_and etc.: both operands are computed, as in NumPy."""
 
     def translate_call(call):
-        a, b = call.take_numbers(2)
+        a, b = call.number_arguments(2)
         if symbol != "!=" and b.calls:
-            return call.made(
+            return call.result(
                 types.boolean, f"bool({_boolean_text(a)} {symbol[0]} {_boolean_text(b)})"
             )
-        return call.made(types.boolean, f"({_boolean_text(a)} {symbol} {_boolean_text(b)})")
+        return call.result(types.boolean, f"({_boolean_text(a)} {symbol} {_boolean_text(b)})")
 
     return translate_call
 
@@ -423,22 +425,24 @@ def _boolean_text(value):
 
 
 def _translate_logical_not(call):
-    (value,) = call.take_numbers(1)
-    return call.made(types.boolean, f"!{_boolean_text(value)}", UNARY)
+    (value,) = call.number_arguments(1)
+    return call.result(types.boolean, f"!{_boolean_text(value)}", UNARY)
 
 
 def _translate_ldexp(call):
-    x, n = call.take_numbers(2)
+    x, n = call.number_arguments(2)
     if not is_integral(n.type):
         call.fail(f"the second argument is an integer, not {n.type}")
     call.check_real(x.type)
     t = types.float64 if is_integral(x.type) else x.type
-    return call.made(t, f"ldexp({convert_value(x, t).text}, {convert_value(n, types.int32).text})")
+    return call.result(
+        t, f"ldexp({convert_value(x, t).text}, {convert_value(n, types.int32).text})"
+    )
 
 
 def _translate_numpy_fmod(call):
     """For integers the result is an integer, unlike the result of math.fmod."""
-    a, b = call.take_numbers(2)
+    a, b = call.number_arguments(2)
     rule = (
         same_type_rule("np_fmod", 2)
         if is_integral(a.type) and is_integral(b.type)
@@ -448,16 +452,16 @@ def _translate_numpy_fmod(call):
 
 
 def _translate_gcd(call):
-    a, b = call.take_integers(2)
+    a, b = call.integer_arguments(2)
     t = rules.common_type(a.type, b.type)
-    return call.made(t, f"np_gcd({convert_value(a, t).text}, {convert_value(b, t).text})")
+    return call.result(t, f"np_gcd({convert_value(a, t).text}, {convert_value(b, t).text})")
 
 
 def _integer_function_rule(name):
     rule = same_type_rule(name, 2)
 
     def translate_call(call):
-        call.take_integers(2)
+        call.integer_arguments(2)
         return rule(call)
 
     return translate_call
@@ -484,7 +488,7 @@ def _translate_range(call):
 
 
 def _translate_enumerate(call):
-    over, start = call.take("iterable", "start", optional=1)
+    over, start = call.bind_arguments("iterable", "start", optional=1)
     return Value(Sequence("enumerate", None), "", items=(over, start or number(0)))
 
 
@@ -536,11 +540,11 @@ def _printf_format(call, value, values) -> str:
 
 
 def _return_argument(call):
-    return call.take("container")[0]
+    return call.bind_arguments("container")[0]
 
 
 def _translate_getitem(call):
-    a, i = call.take("a", "b")
+    a, i = call.bind_arguments("a", "b")
     return subscripts.load_item(call.of, call.node, a, [i])
 
 
@@ -648,12 +652,12 @@ def _comparison_rule(op: type, name: str, swap: bool) -> Rule:
     then by their imaginary parts."""
 
     def translate_call(call):
-        a, b = call.take("x1", "x2")
+        a, b = call.bind_arguments("x1", "x2")
         if not (is_complex(a.type) or is_complex(b.type)):
             return operation_rule(op)(call)
         t = rules.common_type(a.type, b.type)
         texts = [convert_value(value, t).text for value in ((b, a) if swap else (a, b))]
-        return call.made(types.boolean, f"np_{name}({', '.join(texts)})")
+        return call.result(types.boolean, f"np_{name}({', '.join(texts)})")
 
     return translate_call
 
@@ -675,9 +679,9 @@ _NUMPY: dict[str, Rule] = {
     "fix": float_rule("trunc"),
     "fmod": _translate_numpy_fmod,
     "ldexp": _translate_ldexp,
-    "conjugate": lambda call: _translate_conjugate(call, *call.take_numbers(1)),
+    "conjugate": lambda call: _translate_conjugate(call, *call.number_arguments(1)),
     "positive": operation_rule(ast.UAdd),
-    "square": lambda call: call.of.binary(call.node, ast.Pow, *call.take_numbers(1), number(2)),
+    "square": lambda call: call.of.binary(call.node, ast.Pow, *call.number_arguments(1), number(2)),
     "logical_and": _logical_rule("&&"),
     "logical_or": _logical_rule("||"),
     "logical_xor": _logical_rule("!="),
@@ -761,14 +765,14 @@ def _complex_part_rule(name):
         (value,) = call.args
         if is_complex(value.type):
             part = types.float32 if value.type is types.complex64 else types.float64
-            return call.made(part, f"{value.text_at(PRIMARY)}.{name}()")
+            return call.result(part, f"{value.text_at(PRIMARY)}.{name}()")
         return value if name == "real" else number(0)
 
     return translate_call
 
 
 def _translate_conjugate(call, value):
-    return call.made(value.type, f"conj({value.text})") if is_complex(value.type) else value
+    return call.result(value.type, f"conj({value.text})") if is_complex(value.type) else value
 
 
 def _require_contiguous(call, array: Value) -> Value:
@@ -794,7 +798,7 @@ def _translate_reshape(call):
 
 
 def _translate_view(call):
-    array, dtype = call.take("self", "dtype")
+    array, dtype = call.bind_arguments("self", "dtype")
     return subscripts.translate_view(array, *_scalar_type(call, dtype))
 
 
@@ -832,7 +836,7 @@ _OF_NUMBERS: dict[str, Rule] = {
     "imag": _complex_part_rule("imag"),
 }
 _METHODS_OF_NUMBERS: dict[str, Rule] = {
-    "conjugate": lambda call: _translate_conjugate(call, *call.take_numbers(1)),
+    "conjugate": lambda call: _translate_conjugate(call, *call.number_arguments(1)),
     "bit_count": bit_count_rule("__popc", "__popcll"),
 }
 # Functions and attributes of 0-d arrays of numbers; their rules receive the element.
@@ -849,7 +853,7 @@ _OF_ELEMENTS: dict[str, Rule] = {
 }
 _METHODS_OF_ELEMENTS: dict[str, Rule] = {
     **_METHODS_OF_NUMBERS,
-    "item": lambda call: call.take_numbers(1)[0],
+    "item": lambda call: call.number_arguments(1)[0],
 }
 
 

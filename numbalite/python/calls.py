@@ -45,7 +45,7 @@ class Call:
         """The function's name in the user's program."""
         return function_text(self.node, self.name)
 
-    def take(self, *names: str, optional: int = 0) -> list[Value | None]:
+    def bind_arguments(self, *names: str, optional: int = 0) -> list[Value | None]:
         """Returns the arguments, passed by position or name, in the order of the parameters. A missing
         argument is None; only the last ``optional`` arguments may be missing."""
         found: list[Value | None] = [*self.args]
@@ -60,7 +60,7 @@ class Call:
                 self.fail(f"there is no argument {name!r}")
         return found
 
-    def take_numbers(self, count: int) -> list[Value]:
+    def number_arguments(self, count: int) -> list[Value]:
         """Checks the number of arguments, and that all are numbers."""
         if self.keywords or len(self.args) != count:
             self.fail(f"takes {count} argument{'s' * (count != 1)}, not {len(self.args)}")
@@ -76,14 +76,14 @@ class Call:
             remedy = f"cmath.{self.name} takes complex ones." if is_in_cmath else ""
             self.fail(f"takes real numbers, not {t}", remedy)
 
-    def take_integers(self, count: int) -> list[Value]:
+    def integer_arguments(self, count: int) -> list[Value]:
         """Like numbers, for integers."""
-        for value in self.take_numbers(count):
+        for value in self.number_arguments(count):
             if not is_integral(value.type):
                 self.fail(f"takes integers, not {value.type}")
         return self.args
 
-    def made(self, t: Any, text: str, precedence: int = PRIMARY, **more: Any) -> Value:
+    def result(self, t: Any, text: str, precedence: int = PRIMARY, **more: Any) -> Value:
         """Returns the Value of the call's result, which has side effects if an argument has side effects."""
         given = [*self.args, *self.keywords.values()]
         more.setdefault("calls", any(value.calls for value in given))
@@ -122,7 +122,7 @@ def float_rule(name: str, count: int = 1, complex_too: bool = False) -> Rule:
     """Returns the rule for a function of floats: integers are converted to float64."""
 
     def translate_call(call):
-        args = call.take_numbers(count)
+        args = call.number_arguments(count)
         t = args[0].type
         for value in args[1:]:
             t = rules.common_type(t, value.type)
@@ -130,18 +130,18 @@ def float_rule(name: str, count: int = 1, complex_too: bool = False) -> Rule:
             t = types.float64
         if not complex_too:
             call.check_real(t)
-        return call.made(t, f"{name}({', '.join(convert_value(a, t).text for a in args)})")
+        return call.result(t, f"{name}({', '.join(convert_value(a, t).text for a in args)})")
 
     return translate_call
 
 
 def complex_rule(name: str) -> Rule:
     def translate_call(call):
-        (value,) = call.take_numbers(1)
+        (value,) = call.number_arguments(1)
         t = value.type if is_complex(value.type) else types.complex128
         if value.type is types.float32:
             t = types.complex64
-        return call.made(t, f"{name}({convert_value(value, t).text})")
+        return call.result(t, f"{name}({convert_value(value, t).text})")
 
     return translate_call
 
@@ -150,12 +150,12 @@ def predicate_rule(name: str) -> Rule:
     """Returns the rule for a predicate of a float."""
 
     def translate_call(call):
-        (value,) = call.take_numbers(1)
+        (value,) = call.number_arguments(1)
         if is_integral(value.type):
             return number(name == "isfinite")
         if value.type is types.float16:  # a half has several C++ functions with this name
             value = convert_value(value, types.float32)
-        return call.made(types.boolean, f"{name}({value.text})")
+        return call.result(types.boolean, f"{name}({value.text})")
 
     return translate_call
 
@@ -164,10 +164,10 @@ def float_predicate_rule(name: str) -> Rule:
     """Returns the rule for a predicate of a real number; integers are converted to floats."""
 
     def translate_call(call):
-        (value,) = call.take_numbers(1)
+        (value,) = call.number_arguments(1)
         call.check_real(value.type)
         t = types.float64 if is_integral(value.type) else value.type
-        return call.made(types.boolean, f"{name}({convert_value(value, t).text})")
+        return call.result(types.boolean, f"{name}({convert_value(value, t).text})")
 
     return translate_call
 
@@ -176,11 +176,11 @@ def same_type_rule(name: str, count: int) -> Rule:
     """Returns the rule for a function whose result has the common type of its arguments."""
 
     def translate_call(call):
-        first, *others = call.take_numbers(count)
+        first, *others = call.number_arguments(count)
         t = first.type
         for value in others:
             t = rules.unified_type(t, value.type)
-        return call.made(t, f"{name}({', '.join(convert_value(v, t).text for v in call.args)})")
+        return call.result(t, f"{name}({', '.join(convert_value(v, t).text for v in call.args)})")
 
     return translate_call
 
@@ -193,10 +193,10 @@ def integral_rule(name: str) -> Rule:
     def translate_call(call):
         if call.of.session.is_kernel:
             return in_kernels(call)
-        (value,) = call.take_numbers(1)
+        (value,) = call.number_arguments(1)
         if is_integral(value.type):
             return value
-        return call.made(types.int64, f"int64({name}({value.text}))")
+        return call.result(types.int64, f"int64({name}({value.text}))")
 
     return translate_call
 
@@ -206,11 +206,11 @@ def rule_of_several_results(name: str, *results: types.Type | None) -> Rule:
     argument's type."""
 
     def translate_call(call):
-        (value,) = call.take_numbers(1)
+        (value,) = call.number_arguments(1)
         call.check_real(value.type)
         t = types.float64 if is_integral(value.type) else value.type
         made = types.Tuple([result or t for result in results])
-        return call.made(made, f"{name}({convert_value(value, t).text})")
+        return call.result(made, f"{name}({convert_value(value, t).text})")
 
     return translate_call
 
@@ -219,7 +219,7 @@ def select_rule(*names: str) -> Rule:
     """Translates a selection between two values, both of which are computed."""
 
     def translate_call(call):
-        test, a, b = call.take(*names)
+        test, a, b = call.bind_arguments(*names)
         test = call.of.value_as_condition(call.node, test)
         return call.of.choice(call.node, test, a, b, computes_both=True)
 
@@ -231,11 +231,11 @@ def operation_rule(op: type) -> Rule:
 
     def translate_call(call):
         if issubclass(op, ast.unaryop):
-            found = arithmetic.unary(op, *call.take("x"))
+            found = arithmetic.unary(op, *call.bind_arguments("x"))
             if found is None:
                 call.fail(f"has no meaning for {rules.describe_type(call.args[0].type)}")
             return found
-        a, b = call.take("a", "b")
+        a, b = call.bind_arguments("a", "b")
         if op in arithmetic.COMPARE:
             return call.of.compare(call.node, op, a, b)
         return call.of.binary(call.node, op, a, b)
@@ -270,7 +270,7 @@ def intrinsic_rule(
                 given.append(convert_value(value, t).text)
         t = result if isinstance(result, types.Type) else result(*(a.type for a in call.args))
         of_c = t if cxx is None else cxx
-        return call.made(t, text.format(*given), cxx=of_c, range=limits, calls=effect)
+        return call.result(t, text.format(*given), cxx=of_c, range=limits, calls=effect)
 
     return translate_call
 

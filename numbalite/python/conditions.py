@@ -102,5 +102,5 @@ def _range_of_operand(of, node):
     plain = node.operand if isinstance(node, ast.UnaryOp) else node
     if not isinstance(plain, (ast.Name, ast.Constant)):
         return None
-    value = of.value_if_known(node)
+    value = of.value_or_none(node)
     return value.range if value is not None and is_integral(value.type) else None

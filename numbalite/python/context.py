@@ -52,7 +52,7 @@ class Instance(DeviceFunction):
         """The function's return type, or None before it has been inferred."""
         return self.translator and self.translator.result
 
-    def returned(self) -> tuple | None:
+    def array_results(self) -> tuple | None:
         """The description of results that contain arrays, or None for numbers. The description is (whether
         the result is a tuple; for each item the index of the returned parameter, -1 for a number, or (dtype,
         number of axes, whether it is writable) for a part of an argument; the types of the items)."""

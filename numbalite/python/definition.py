@@ -96,15 +96,15 @@ class PythonDefinition(Definition):
         """Returns the DeviceFunction of the Python body, with one C++ text for each signature."""
         return CompilationContext(definition_of, PythonDefinition).instances(function)
 
-    def returned(self, functions: Any, args: Any) -> tuple | None:
-        """Returns the description of a CPU function's array results, in the form of Instance.returned.
+    def array_results(self, functions: Any, args: Any) -> tuple | None:
+        """Returns the description of a CPU function's array results, in the form of Instance.array_results.
         ``functions`` are device functions; the one that was compiled from this CPU function is used."""
         wanted = tuple(map(rules.stored_type, args))
         for instance in functions:
             if isinstance(instance, Instance) and instance.function is self.function:
                 if instance.args == wanted:
                     try:
-                        return instance.returned()
+                        return instance.array_results()
                     except Problem as problem:
                         translation_error(problem, self.name)
         return None
@@ -114,7 +114,7 @@ class PythonDefinition(Definition):
         call."""
         return capture.capture_values(self.names, self.scope)
 
-    def frozen(self) -> PythonDefinition:
+    def frozen_copy(self) -> PythonDefinition:
         scope = self.scope
         found = {name: scope.get(name) for name in self.names if scope.find(name)[0]}
         function = rebuild_function(self.text.value, self.name, self.text.label, self.function.file,
@@ -127,7 +127,7 @@ class PythonDefinition(Definition):
 
     def __reduce__(self) -> Any:
         values = {}
-        for name, value in self.frozen().scope.locals.items():
+        for name, value in self.frozen_copy().scope.locals.items():
             values[name] = (
                 _PickledModule(value.__name__) if isinstance(value, ModuleType) else value
             )

@@ -41,11 +41,11 @@ def apply_ufunc(call: Call, ufunc: np.ufunc, rule: Rule) -> Value:
     result = value.text
     arrays = {n: v for n, v in names.items() if is_array(v)}
     if not arrays:
-        return call.made(types.void, f"py::fill({_array_view(out)}, {result})", calls=True)
+        return call.result(types.void, f"py::fill({_array_view(out)}, {result})", calls=True)
     heads = ", ".join(f"{type_text(v.type.dtype)} {n}" for n, v in arrays.items())
     given = ", ".join(map(_array_view, arrays.values()))
     text = f"py::map_elements({_array_view(out)}, [&]({heads}) {{ return {result}; }}, {given})"
-    return call.made(types.void, text, calls=True)
+    return call.result(types.void, text, calls=True)
 
 
 def _array_view(value):

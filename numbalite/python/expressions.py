@@ -96,7 +96,7 @@ class Expressions:
     def variable(self, node: ast.Name) -> Value:
         raise NotImplementedError
 
-    def value_if_known(self, node: ast.expr) -> Value | None:
+    def value_or_none(self, node: ast.expr) -> Value | None:
         """Returns the Value of an expression whose variables may have no type yet."""
         raise NotImplementedError
 
@@ -587,7 +587,7 @@ class Expressions:
                     Call(self, node, str(dtype), self._arguments(node)), dtype
                 )
             self.fail(node.func, f"{describe_type(function.type)} cannot be called")
-        return self._translate_known_call(node, function.type.value)
+        return self._translate_builtin_call(node, function.type.value)
 
     def _arguments(self, node):
         found: list[Value] = []
@@ -598,7 +598,7 @@ class Expressions:
                 found.append(self.value(argument))
         return found
 
-    def _translate_known_call(self, node, function):
+    def _translate_builtin_call(self, node, function):
         rule = builtins.function_rule(function)
         args = self._arguments(node)
         keywords = {k.arg: self.value(k.value) for k in node.keywords if k.arg is not None}

@@ -25,8 +25,8 @@ _FUNCTIONS = """hsin hcos hlog hlog10 hlog2 hexp hexp10 hexp2 hfloor hceil hsqrt
 
 def _float16_rule(name: str, count: int, result: types.Type) -> Rule:
     def translate_call(call: Call) -> Value:
-        texts = [convert_value(value, types.float16).text for value in call.take_numbers(count)]
-        return call.made(result, f"{name}({', '.join(texts)})")
+        texts = [convert_value(value, types.float16).text for value in call.number_arguments(count)]
+        return call.result(result, f"{name}({', '.join(texts)})")
 
     return translate_call
 

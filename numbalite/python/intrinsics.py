@@ -27,7 +27,7 @@ from numbalite.python.values import (
 
 def _grid_rule(name: str, most: int) -> Rule:
     def translate_call(call):
-        (ndim,) = call.take("ndim")
+        (ndim,) = call.bind_arguments("ndim")
         if not ndim.is_constant or ndim.constant not in (1, 2, 3):
             call.fail("RequireLiteralValue: takes the number of dimensions, 1, 2 or 3")
         limits = (0 if name == "grid" else 1, most)
@@ -53,7 +53,7 @@ def _atomic_rule(name: str, values: int = 1) -> Rule:
     def translate_call(call):
         if _is_element_argument(call, values):
             call.fail("the array, the index and the value are three arguments", _index_hint(call))
-        target, index, *given = call.take("ary", "idx", *names)
+        target, index, *given = call.bind_arguments("ary", "idx", *names)
         return _translate_atomic(call, name, target, index, given)
 
     return translate_call
@@ -96,7 +96,7 @@ def _translate_atomic(call, name, target, index, given):
     native, elements = _NATIVE_ATOMICS.get(name, ("", ()))
     if element.type in elements and all(is_number(v.type) for v in given):
         name = native
-    return call.made(element.type, f"{name}(&{element.text_at(PRIMARY)}, {texts})", calls=True)
+    return call.result(element.type, f"{name}(&{element.text_at(PRIMARY)}, {texts})", calls=True)
 
 
 def _check_numbers(call, name, element, given):
@@ -151,15 +151,15 @@ def _cached_element(call: Call, target: Value, index: Value) -> Value:
 
 def _cached_load_rule(name: str) -> Rule:
     def translate_call(call):
-        element = _cached_element(call, *call.take("array", "index"))
-        return call.made(element.type, f"__{name}(&{element.text_at(PRIMARY)})", calls=True)
+        element = _cached_element(call, *call.bind_arguments("array", "index"))
+        return call.result(element.type, f"__{name}(&{element.text_at(PRIMARY)})", calls=True)
 
     return translate_call
 
 
 def _cached_store_rule(name: str) -> Rule:
     def translate_call(call):
-        target, index, value = call.take("array", "index", "value")
+        target, index, value = call.bind_arguments("array", "index", "value")
         element = _cached_element(call, target, index)
         stored = convert_value(value, element.type).text
         return Value(types.void, f"__{name}(&{element.text_at(PRIMARY)}, {stored})", calls=True)
@@ -168,7 +168,7 @@ def _cached_store_rule(name: str) -> Rule:
 
 
 def _translate_compare_and_swap(call):
-    target, old, value = call.take("ary", "old", "val")
+    target, old, value = call.bind_arguments("ary", "old", "val")
     if isinstance(target.type, types.Scalar) and isinstance(call.node, ast.Call):
         first = call.node.args[0] if call.node.args else None
         if isinstance(first, ast.Subscript):
@@ -190,8 +190,8 @@ def _mask_text(value):
 
 def _shuffle_rule(name: str) -> Rule:
     def translate_call(call):
-        mask, value, lane = call.take_numbers(3)
-        return call.made(
+        mask, value, lane = call.number_arguments(3)
+        return call.result(
             value.type,
             f"{name}({_mask_text(mask)}, {_to_declared_type(value).text}, {lane.text})",
             calls=True,
@@ -206,28 +206,28 @@ def _to_declared_type(value):
 
 def _vote_rule(text: str, result: Any) -> Rule:
     def translate_call(call):
-        mask, predicate = call.take_numbers(2)
+        mask, predicate = call.number_arguments(2)
         if not is_integral(mask.type) or mask.type is types.boolean:
             call.fail(f"Mask type must be an integer, not {rules.describe_type(mask.type)}")
         if not is_integral(predicate.type):
             call.fail(
                 f"Predicate must be an integer or boolean, not {rules.describe_type(predicate.type)}"
             )
-        return call.made(result, text.format(_mask_text(mask), predicate.text), calls=True)
+        return call.result(result, text.format(_mask_text(mask), predicate.text), calls=True)
 
     return translate_call
 
 
 def _translate_match_all(call):
-    mask, value = call.take_numbers(2)
+    mask, value = call.number_arguments(2)
     t = types.Tuple((types.int32, types.boolean))
-    return call.made(
+    return call.result(
         t, f"py::match_all({_mask_text(mask)}, {_to_declared_type(value).text})", calls=True
     )
 
 
 def _translate_syncwarp(call):
-    (mask,) = call.take("mask", optional=1)
+    (mask,) = call.bind_arguments("mask", optional=1)
     if mask is not None and not is_integral(mask.type):
         call.fail(f"the mask is an integer, not {rules.describe_type(mask.type)}")
     return Value(types.void, f"__syncwarp({'' if mask is None else _mask_text(mask)})", calls=True)
@@ -235,14 +235,14 @@ def _translate_syncwarp(call):
 
 def _random_rule(name: str, t) -> Rule:
     def translate_call(call):
-        states, index = call.take("states", "index")
+        states, index = call.bind_arguments("states", "index")
         if not getattr(getattr(states.type, "dtype", None), "is_predefined", False):
             call.fail(
                 f"the first argument is an array of states, not {rules.describe_type(states.type)}",
                 "cuda.random.create_xoroshiro128p_states(n, seed) makes it, outside of kernels.",
             )
         where = subscripts.load_item(call.of, call.node, states, [index])
-        return call.made(t, f"{name}({where.text})", calls=True)
+        return call.result(t, f"{name}({where.text})", calls=True)
 
     return translate_call
 
@@ -251,30 +251,30 @@ def bit_count_rule(narrow: str, wide: str) -> Rule:
     """Returns the rule for a bit-counting function with separate names for 32 and 64 bits."""
 
     def translate_call(call):
-        (value,) = call.take_numbers(1)
+        (value,) = call.number_arguments(1)
         if not is_integral(value.type):
             call.fail(f"takes an integer, not {value.type}")
         name = wide if value.type.size == 8 else narrow
-        return call.made(types.int32, f"{name}({_to_declared_type(value).text})", range=(0, 64))
+        return call.result(types.int32, f"{name}({_to_declared_type(value).text})", range=(0, 64))
 
     return translate_call
 
 
 def _translate_brev(call):
     """Reverses all 64 bits of a uint64, the low 32 bits of any other integer, as in numba.cuda."""
-    (value,) = call.take_numbers(1)
+    (value,) = call.number_arguments(1)
     if not is_integral(value.type):
         call.fail(f"takes an integer, not {value.type}")
     if value.type is types.uint64:
-        return call.made(types.uint64, f"uint64(__brevll({_to_declared_type(value).text}))")
-    return call.made(types.uint32, f"__brev({convert_value(value, types.uint32).text})")
+        return call.result(types.uint64, f"uint64(__brevll({_to_declared_type(value).text}))")
+    return call.result(types.uint32, f"__brev({convert_value(value, types.uint32).text})")
 
 
 def _translate_fma(call):
-    a, b, c = call.take_numbers(3)
+    a, b, c = call.number_arguments(3)
     t = rules.common_type(rules.common_type(a.type, b.type), c.type)
     t = types.float64 if is_integral(t) else t
-    return call.made(t, f"fma({', '.join(convert_value(v, t).text for v in (a, b, c))})")
+    return call.result(t, f"fma({', '.join(convert_value(v, t).text for v in (a, b, c))})")
 
 
 _BLOCK = 1024  # maximum number of threads per block

@@ -58,9 +58,9 @@ def _libdevice_rule(name: str, signature: Signature) -> Rule:
     result = returns[0] if len(returns) == 1 else types.Tuple(returns)
 
     def translate_call(call: Call) -> Value:
-        given = call.take_numbers(len(signature.args))
+        given = call.number_arguments(len(signature.args))
         texts = [convert_value(v, t).text for v, t in zip(given, signature.args, strict=True)]
-        return call.made(result, _call_text(name, texts))
+        return call.result(result, _call_text(name, texts))
 
     return translate_call
 

@@ -20,7 +20,7 @@ def array_rule(space: str) -> Any:
             call.fail(
                 "the argument 'dtype' is missing", f"Write {call.function_text}(shape, float32)."
             )
-        shape, dtype, alignment = call.take("shape", "dtype", "alignment", optional=1)
+        shape, dtype, alignment = call.bind_arguments("shape", "dtype", "alignment", optional=1)
         items = call.of.items(call.node, shape) if isinstance(shape.type, types.Tuple) else (shape,)
         for item in items:
             if not item.is_constant or not is_integral(item.type):
@@ -82,7 +82,7 @@ def element_type(call: Any, dtype: Any) -> Any:
 def translate_array_like(call: Any) -> Any:
     """Translates cuda.const.array_like(x) to x, because arrays of the Python scope are in constant memory
     already."""
-    (value,) = call.take("ndarray")
+    (value,) = call.bind_arguments("ndarray")
     if not isinstance(value.type, FixedArray) or value.type.space != "captured":
         call.fail("takes a NumPy array of the Python scope, by its name")
     return value

@@ -60,7 +60,7 @@ def array_rule(order: str) -> Callable:
     """Returns the translator's rule for carray ("C") or farray ("F")."""
 
     def translate_call(call):
-        pointer, shape, dtype = call.take("ptr", "shape", "dtype", optional=1)
+        pointer, shape, dtype = call.bind_arguments("ptr", "shape", "dtype", optional=1)
         t = pointer.type
         if not isinstance(t, types.Pointer) or not is_number(t.dtype):
             call.fail("takes a pointer to numbers: types.CPointer(float32) in the signature")
@@ -82,7 +82,7 @@ def array_rule(order: str) -> Callable:
 
 def from_buffer_rule(call: Any) -> Value:
     """Returns the rule for the method from_buffer of a cffi.FFI."""
-    (array,) = call.take("array")
+    (array,) = call.bind_arguments("array")
     array = subscripts.as_view(array)
     t = array.type
     if not isinstance(t, types.Array) or not _is_contiguous(call, t):

@@ -36,11 +36,11 @@ def _distribution_rule(function: str, *names: str, defaults: Any = ()) -> Rule:
     of the last parameters, for calls that omit them."""
 
     def translate_call(call):
-        given = call.take(*names, optional=len(defaults))
+        given = call.bind_arguments(*names, optional=len(defaults))
         first = len(names) - len(defaults)
         given = [v or number(defaults[k - first]) for k, v in enumerate(given)]
         texts = ", ".join(convert_value(v, types.float64).text for v in given)
-        return call.made(types.float64, f"{function}({texts})", calls=True)
+        return call.result(types.float64, f"{function}({texts})", calls=True)
 
     return _cpu_only_rule(translate_call)
 
@@ -50,7 +50,7 @@ def _integer_rule(inclusive: bool, *names: str) -> Rule:
     argument. If `inclusive`, the upper limit is also a possible result."""
 
     def translate_call(call):
-        low, high = call.take(*names, optional=not inclusive)
+        low, high = call.bind_arguments(*names, optional=not inclusive)
         if high is None:
             low, high = number(0), low
         if not is_integral(low.type) or not is_integral(high.type):
@@ -58,14 +58,14 @@ def _integer_rule(inclusive: bool, *names: str) -> Rule:
         if inclusive:
             high = arithmetic.binary(ast.Add, high, number(1))
         a, b = (convert_value(v, types.float64).text for v in (low, high))
-        return call.made(types.int64, f"int64(floor(random_uniform({a}, {b})))", calls=True)
+        return call.result(types.int64, f"int64(floor(random_uniform({a}, {b})))", calls=True)
 
     return _cpu_only_rule(translate_call)
 
 
 def _translate_seed(call) -> Value:
-    (value,) = call.take("seed")
-    return call.made(types.void, f"random_seed({value.text})", calls=True)
+    (value,) = call.bind_arguments("seed")
+    return call.result(types.void, f"random_seed({value.text})", calls=True)
 
 
 _UNIFORM = _distribution_rule("random_uniform")

@@ -69,7 +69,7 @@ def _reduction_rule(name: str) -> Rule:
         t = result(dtype)
         of = f"<{type_text(t)}>" if is_template else ""
         text = f"py::of_one({array.text})" if is_one else subscripts.as_view(array).text
-        return call.made(t, f"np_{name}{of}({text})", loads=True)
+        return call.result(t, f"np_{name}{of}({text})", loads=True)
 
     return translate_call
 
@@ -83,7 +83,7 @@ def translate_sum(call: Call, array: Value, start: Any) -> Value:
         )
     t = rules.common_type(start, dtype)
     text = f"np_sum<{type_text(t)}>({subscripts.as_view(array).text})"
-    return call.made(t, text, loads=True)
+    return call.result(t, text, loads=True)
 
 
 FUNCTIONS: dict[Any, Rule] = {getattr(np, name): _reduction_rule(name) for name in _REDUCTIONS}

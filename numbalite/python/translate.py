@@ -314,7 +314,7 @@ class Translator(Bindings):
             return value.replace(constant=None)
         return value
 
-    def value_if_known(self, node: ast.expr) -> Value | None:
+    def value_or_none(self, node: ast.expr) -> Value | None:
         try:
             return self.value(node)
         except TypeUnknown:

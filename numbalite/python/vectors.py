@@ -17,7 +17,7 @@ def make_vector(call: Call, t: types.Vector) -> Value:
     if len(parts) != t.num_elements:
         call.fail(f"takes {t.num_elements} numbers, not {len(parts)}")
     texts = [convert_value(part, t.base_type).text for part in parts]
-    return call.made(t, f"make_{t.cxx}({', '.join(texts)})")
+    return call.result(t, f"make_{t.cxx}({', '.join(texts)})")
 
 
 def _component_values(call, value):

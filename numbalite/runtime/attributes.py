@@ -82,13 +82,13 @@ NUMBERS = {name: number for number, name in enumerate(_NAMES.split(), 1)} | _ALS
 """Name -> number."""
 
 
-def identity_of(number: int) -> dict:
+def device_identity(number: int) -> dict:
     """Returns the identity of a device, which is unique on the machine and equal in all processes."""
     names = ("PCI_DOMAIN_ID", "PCI_BUS_ID", "PCI_DEVICE_ID")
     return {name.lower(): _core.device_attribute(number, NUMBERS[name]) for name in names}
 
 
-def number_of(device: DeviceLike) -> int:
+def device_number(device: DeviceLike) -> int:
     """Returns the number of a device, from a number or a device object. Raises IndexError if the
     device does not exist."""
     number = operator.index(getattr(device, "id", device))  # type: ignore[arg-type]

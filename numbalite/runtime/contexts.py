@@ -189,7 +189,7 @@ class Context:
         if flags:
             raise ValueError("flags must be 0")
         other = getattr(peer_context, "device", peer_context)
-        _core.enable_peer_access(self.device.id, attributes.number_of(other))
+        _core.enable_peer_access(self.device.id, attributes.device_number(other))
 
     @contextmanager
     def defer_cleanup(self) -> Iterator[None]:

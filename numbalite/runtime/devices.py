@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, overload
 from numbalite import _core, config, frontend
 from numbalite.errors import CudaSupportError, SimulatorWarning, warn
 from numbalite.runtime import contexts
-from numbalite.runtime.attributes import NUMBERS, identity_of, number_of  # noqa: F401
+from numbalite.runtime.attributes import NUMBERS, device_identity, device_number  # noqa: F401
 from numbalite.runtime.contexts import Context
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ class Device:
         """Has no effect, because contexts exist until the process ends. For compatibility with numba."""
 
     def get_device_identity(self) -> dict:
-        return identity_of(self.id)
+        return device_identity(self.id)
 
     def can_access_peer(self, other: Any) -> bool:
         """Returns whether kernels on this device can access the memory of another device."""

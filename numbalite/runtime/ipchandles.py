@@ -9,7 +9,7 @@ import numpy as np
 
 from numbalite import _core, required
 from numbalite.runtime import shapes
-from numbalite.runtime.attributes import identity_of
+from numbalite.runtime.attributes import device_identity
 from numbalite.runtime.pointers import MemoryPointer
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def handle_of_array(array: Any) -> IpcHandle:
     low = sum(min(0, (n - 1) * step) for n, step in zip(array.shape, array.strides, strict=True))
     high = sum(max(0, (n - 1) * step) for n, step in zip(array.shape, array.strides, strict=True))
     size = high - low + array.itemsize
-    return IpcHandle(array, handle, size, identity_of(array.device), offset + low)
+    return IpcHandle(array, handle, size, device_identity(array.device), offset + low)
 
 
 def handle_of_memory(memory: Any) -> IpcHandle:

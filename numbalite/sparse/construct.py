@@ -216,5 +216,5 @@ def from_dense(name: str, dense: Any, dtype: Any) -> tuple[Any, Any, Any, tuple]
     indices = arguments.empty(places.shape, np.int32, dense)
     indptr = arguments.empty((rows + 1,), np.int32, dense)
     threads = max(places.size, rows + 1)
-    kernels.split_places.forall(threads)(dense, places, indices, data, indptr)
+    kernels.split_flat_positions.forall(threads)(dense, places, indices, data, indptr)
     return data, indices, indptr, dense.shape

@@ -101,7 +101,7 @@ def add_to_dense(a: Any, dense: Any) -> None:
     if a.format == "csc":
         a, dense = a.T, dense.T
     rows = a.tocsr()
-    kernels.put_dense.forall(rows.shape[0])(rows.data, rows.indices, rows.indptr, dense)
+    kernels.add_to_dense_rows.forall(rows.shape[0])(rows.data, rows.indices, rows.indptr, dense)
 
 
 def _sample_dense(a, dense):
@@ -111,7 +111,7 @@ def _sample_dense(a, dense):
     dense = np.expand_dims(dense, 0) if a.ndim == 1 else dense
     made = arguments.empty((a.nnz,), dense.dtype, a.data)
     if a.nnz:
-        kernels.pick_elements.forall(a.nnz)(dense, places.row, places.col, made)
+        kernels.copy_sampled_elements.forall(a.nnz)(dense, places.row, places.col, made)
     return made
 
 

@@ -171,7 +171,7 @@ class CompressedArray(SparseArray):
         numbers = arguments.empty((self.nnz,), self.indices.dtype, self.data)
         if self.nnz:
             with arguments.on_device_of(numbers):
-                kernels.rows_of.forall(self.nnz)(self.indptr, numbers)
+                kernels.store_row_numbers.forall(self.nnz)(self.indptr, numbers)
         places = (numbers, self.indices) if self._by_rows else (self.indices, numbers)
         made = coo_array._from_parts(
             self.data, places, self.shape, self._by_rows and self._is_sorted

@@ -32,7 +32,7 @@ def count_below(sorted, begin, end, wanted):
 
 
 @jit
-def split_places(dense, places, indices, data, indptr):
+def split_flat_positions(dense, places, indices, data, indptr):
     """
     long long i = grid<1>(), count = places.size(), columns = dense.shape[1];
     if (i < count) {
@@ -58,7 +58,7 @@ def split_keys(keys, length, indices, indptr):
 
 
 @jit
-def put_dense(data, indices, indptr, dense):
+def add_to_dense_rows(data, indices, indptr, dense):
     """
     long long i = grid<1>();
     if (i >= dense.shape[0]) return;
@@ -76,7 +76,7 @@ def put_elements(data, rows, columns, dense):
 
 
 @jit
-def rows_of(indptr, rows):
+def store_row_numbers(indptr, rows):
     """
     long long k = grid<1>();
     if (k < rows.size()) rows[k] = count_below(indptr, 0, indptr.size(), k + 1) - 1;
@@ -100,7 +100,7 @@ def diagonal(data, indices, indptr, offset, first, values):
 
 
 @jit
-def pick_elements(dense, rows, columns, picked):
+def copy_sampled_elements(dense, rows, columns, picked):
     "long long i = grid<1>(); if (i < picked.size()) picked[i] = dense(rows[i], columns[i]);"
 
 
@@ -260,7 +260,7 @@ def merge_rows(
 
 
 @jit
-def place_of_extreme(data, indices, indptr, length, is_largest, zero, places, values):
+def find_extreme_of_rows(data, indices, indptr, length, is_largest, zero, places, values):
     """
     long long i = grid<1>();
     if (i >= places.size()) return;

@@ -532,7 +532,7 @@ def canonical_parts(parts: tuple, lines: int, length: int) -> tuple:
         return parts
     with arguments.on_device_of(data):
         numbers = arguments.empty((data.size,), indices.dtype, data)
-        kernels.rows_of.forall(data.size)(indptr, numbers)
+        kernels.store_row_numbers.forall(data.size)(indptr, numbers)
         return _canonical_rows(data, numbers, indices, indptr.copy(), lines, length)
 
 

@@ -184,5 +184,5 @@ def _find_extremes(a, name, axis, explicit=False):
     if lines:
         zero = a.dtype.type(0)
         args = *rows._component_arrays(), length, name == "argmax", zero, places, values
-        kernels.place_of_extreme.forall(lines)(*args)
+        kernels.find_extreme_of_rows.forall(lines)(*args)
     return places, values

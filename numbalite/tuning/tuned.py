@@ -251,7 +251,7 @@ class Tuned:
         device = _name_of_device()
         sizes = self._describe_sizes(args)
         about = self.__name__, device, sizes
-        if not measures_here():
+        if not are_times_meaningful():
             _warn_once(self.__name__)
             first, *others = self._space
             rows = [Trial(first, UNMEASURED, "the first variant")]
@@ -394,7 +394,7 @@ def _code_key(code):
     return code.co_code, code.co_names, code.co_varnames, consts
 
 
-def measures_here() -> bool:
+def are_times_meaningful() -> bool:
     """Returns whether times are meaningful on this device."""
     return not _core.driver_has("host_code")
 

@@ -19,7 +19,7 @@ from numbalite.types import (
 from numbalite.types.describe import Parameter
 
 
-def type_of(row: Parameter) -> Type:
+def type_of_row(row: Parameter) -> Type:
     """Returns the type for a Parameter row that was read from compiled code."""
     if not row.dtype or (row.kind == "pointer" and row.ctype.count("*") > 1):
         if row.ctype in ("void*", "const void*"):

@@ -147,8 +147,8 @@ class _Parser:
     def signature(self):
         if self.token[0] == "end":
             self.fail("empty signature: write for example void(float32[:], int32)")
-        if self.has_list():
-            return Signature(None, self.listed())
+        if self.is_bare_list():
+            return Signature(None, self.type_list())
         if self.token[1] == "(":
             args = self.arguments()
             if self.token[1] == "(" and self.token[0] == "sign":
@@ -159,7 +159,7 @@ class _Parser:
             self.fail(f"{t} is a type, no signature: the argument types in parentheses are missing")
         return Signature(t, self.arguments())
 
-    def has_list(self):
+    def is_bare_list(self):
         """Returns whether the text is a list of types without parentheses around it, as in ``f4[:], i8``."""
         depth = 0
         for kind, text, _ in self.tokens:
@@ -169,7 +169,7 @@ class _Parser:
                     return True
         return False
 
-    def listed(self):
+    def type_list(self):
         """Returns the types up to the end of the text."""
         args = [self.argument()]
         while self.take(","):
@@ -253,9 +253,9 @@ class _Parser:
             return _FORMS[name](self)
         if name in types.NAMES:
             return types.NAMES[name]
-        return self.named(name, at)
+        return self.named_type(name, at)
 
-    def named(self, name, at):
+    def named_type(self, name, at):
         """Returns the object of a name from the scope of the signature, or raises an error."""
         value = self.names(name) if self.names else None
         if value is not None and not isinstance(value, (int, float, str)):

@@ -70,10 +70,10 @@ class ReductionMethods:
             if not self._given:
                 return dtype
             inputs = (dtype,) * self.nin
-        found = self._chosen_loop(inputs)
+        found = self._loop_for_inputs(inputs)
         widest = found[-1]
         if len(set(found)) > 1 and not self._given and np.can_cast(found[0], widest, "safe"):
-            found = self._chosen_loop((widest,) * self.nin)
+            found = self._loop_for_inputs((widest,) * self.nin)
         if method == "at" and _can_write_back(found, inputs[0]):
             return found[0]
         if len(set(found)) > 1:
@@ -101,7 +101,7 @@ class ReductionMethods:
     def _reduction_dtypes(self):
         return {}
 
-    def _chosen_loop(self, inputs):
+    def _loop_for_inputs(self, inputs):
         codes = self._choose(inputs, (None,) * self.nout, "same_kind", None, None)
         return tuple(np.dtype(describe.DTYPES[code]) for code in codes)
 

@@ -152,7 +152,7 @@ class Reduce(_core.Reduction):
     def _function_for(self, dtype):
         return self.function
 
-    def _work_out(self, arr, size=None, res=None, init=None, stream=0, axis=None):
+    def _reduce_in_python(self, arr, size=None, res=None, init=None, stream=0, axis=None):
         """Handles calls outside the C fast path: the first call with its dtypes, and calls with host arrays."""
         on_device = operands.is_on_device(arr)
         array = operands.device_view(arr) if on_device else operands.host_array(arr)

@@ -202,8 +202,10 @@ def test_incomplete_tasks_name_what_is_missing(tmp_path):
 
 def test_results_without_an_array_get_a_parameter():
     given = [np.ones(3, np.float32), np.ones(3, np.float32)]
-    assert formats._place_of_result(given, given[0] + given[1], lambda v: v[0] + v[1]) is None
-    assert formats._place_of_result(given, given[0] * 2, lambda v: v[0] * 2) == 1
+    assert (
+        formats._result_parameter_index(given, given[0] + given[1], lambda v: v[0] + v[1]) is None
+    )
+    assert formats._result_parameter_index(given, given[0] * 2, lambda v: v[0] * 2) == 1
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def cache_without_choices(cache_of_module, monkeypatch):
 @pytest.fixture
 def measure_on_simulator(monkeypatch):
     """Lets the simulator measure, too."""
-    monkeypatch.setattr(tuned, "measures_here", lambda: True)
+    monkeypatch.setattr(tuned, "are_times_meaningful", lambda: True)
 
 
 def make_tuned_saxpy(key=("n",), over=SPACE, **given):

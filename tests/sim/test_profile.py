@@ -806,7 +806,7 @@ def test_l1_hits_match_a_least_recently_used_cache(size):
     expected = list(reuse_distances([row.tolist() for row in rows]))
     assert launch.reuse[0] == expected.count(None)
     for entry in range(1, 15):
-        low, high = caches.distance_of(entry), caches.distance_of(entry + 1)
+        low, high = caches.min_reuse_distance(entry), caches.min_reuse_distance(entry + 1)
         within = sum(d is not None and low <= d < high for d in expected)
         assert launch.reuse[entry] == within
     rate = launch.l1_hit_rate

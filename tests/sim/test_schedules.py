@@ -88,7 +88,7 @@ __global__ void two_steps(int* x, int* out) {
     }
     if (threadIdx.x == 96) out[1] = 2;
 }
-__global__ void lock_that_is_only_looked_at(int* x, int* out) {
+__global__ void lock_tested_and_set_separately(int* x, int* out) {
     for (int k = 0; k < 20; ++k) {
         while (atomicAdd(&x[9], 0) != 0) {}
         atomicExch(&x[9], 1);
@@ -112,7 +112,7 @@ SHAPES = {
     "last_block_by_order": (3, 1),
     "last_block": (3, 1),
 }
-SHAPES.update({"two_steps": (1, 128), "counts": (1, 4), "lock_that_is_only_looked_at": (3, 1)})
+SHAPES.update({"two_steps": (1, 128), "counts": (1, 4), "lock_tested_and_set_separately": (3, 1)})
 RACES_LATER = [
     "ignores_the_flag",
     "ignores_the_flag_of_a_block",
@@ -191,7 +191,7 @@ def test_a_failure_in_another_schedule_is_reported_with_it():
 def test_a_race_of_two_switches_is_found_soon():
     """The race is found before all schedules with one switch have run: each iteration adds such schedules.
     Each run tries the same schedules."""
-    found = [launch_checked("lock_that_is_only_looked_at") for _ in range(2)]
+    found = [launch_checked("lock_tested_and_set_separately") for _ in range(2)]
     assert all(checks.verdict.kind == "races" for checks, *_ in found)
     tried = {(checks.verdict.schedules, error.schedule) for checks, error, *_ in found}
     assert len(tried) == 1 and 1 < tried.pop()[0] <= 30

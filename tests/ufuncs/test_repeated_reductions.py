@@ -27,13 +27,13 @@ def sum_reduction():
 def uncached_calls(monkeypatch):
     """Returns the number of calls of cuda.reduce that were not cached."""
     seen = []
-    usual = cuda.reduce._work_out
+    usual = cuda.reduce._reduce_in_python
 
     def record_and_reduce(self, *arguments, **keywords):
         seen.append(arguments)
         return usual(self, *arguments, **keywords)
 
-    monkeypatch.setattr(cuda.reduce, "_work_out", record_and_reduce)
+    monkeypatch.setattr(cuda.reduce, "_reduce_in_python", record_and_reduce)
     return seen
 
 

@@ -425,7 +425,7 @@ int nl_sim_epochs_record_access(nl_sim_epochs *e, nl_sim_visit *v,
     return 0;
 }
 
-static nl_sim_competition competition_in_cell(const nl_sim_visit *v, const cell *c) {
+static nl_sim_competition find_competition_in_cell(const nl_sim_visit *v, const cell *c) {
     nl_sim_competition found = NL_SIM_COMPETES_WITH_NONE;
     for (const segment *s = c->more; s; s = s->next) {
         int same = v->operation && s->operation == v->operation;
@@ -447,8 +447,8 @@ nl_sim_competition nl_sim_epochs_find_competition(nl_sim_epochs *e, const nl_sim
         const cell *c = find_cell(e, at);
         if (!c)
             break;
-        nl_sim_competition one =
-            competition_in_cell(v, is_split_cell(c) ? &e->bytes[c->write.block][at % GRANULE] : c);
+        nl_sim_competition one = find_competition_in_cell(
+            v, is_split_cell(c) ? &e->bytes[c->write.block][at % GRANULE] : c);
         if (one > most)
             most = one;
         if (!is_split_cell(c))

@@ -316,7 +316,7 @@ static nl_sim_handed *find_slot(const nl_sim_happensbefore_handover *h, uintptr_
     }
 }
 
-static int grow_handover(nl_sim_happensbefore_handover *h) {
+static int enlarge_handover_table(nl_sim_happensbefore_handover *h) {
     nl_sim_happensbefore_handover larger = {.count = h->count,
                                             .capacity = h->capacity ? h->capacity * 2 : 64};
     larger.table = nl_mem_zalloc(larger.capacity * sizeof *larger.table, NULL);
@@ -334,7 +334,7 @@ static int grow_handover(nl_sim_happensbefore_handover *h) {
 /* Returns the entry of the address, or NULL if memory runs out. */
 static nl_sim_handed *find_or_add_release(nl_sim_happensbefore *o, nl_sim_happensbefore_handover *h,
                                           uintptr_t address) {
-    if (h->count * 4 >= h->capacity * 3 && grow_handover(h) < 0) {
+    if (h->count * 4 >= h->capacity * 3 && enlarge_handover_table(h) < 0) {
         *o->starved = 1;
         return NULL;
     }

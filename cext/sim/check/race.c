@@ -348,7 +348,7 @@ static void store_read_and_write(nl_sim_race *race, const nl_sim_race_block *b, 
 
 /* Returns whether the read and the write are parts of one update, as in `if (x > *p) *p = x`. In
  * this case, both threads execute the update for the same element, which the report explains. */
-static int is_one_update(const nl_sim_race *race, mark read, mark write) {
+static int are_parts_of_one_update(const nl_sim_race *race, mark read, mark write) {
     for (unsigned i = 0; i < race->update_count; i++) {
         if (race->updates[i].earlier == read.pc && race->updates[i].later == write.pc)
             return 1;
@@ -371,7 +371,7 @@ static int has_read_flag(const nl_sim_race_block *b, unsigned thread, mark m) {
 
 /* Accesses */
 
-static nl_sim_race_side make_side(const nl_sim_race *race, mark m) {
+static nl_sim_race_side make_race_side(const nl_sim_race *race, mark m) {
     return (nl_sim_race_side){.block = m.block,
                               .thread = nl_sim_mark_get_thread(m),
                               .pc = (const void *)(race->code + (uintptr_t)(intptr_t)m.pc),
@@ -390,8 +390,8 @@ static void add_conflict(visit *v, mark m, uintptr_t address) {
                               .flag = has_read_flag(b, v->thread, m),
                               .narrow_fences = v->race->has_narrow_fences,
                               .has_phases = nl_sim_phases_is_any_tracked(v->race->phases),
-                              .earlier = make_side(v->race, m),
-                              .later = make_side(v->race, v->mark)};
+                              .earlier = make_race_side(v->race, m),
+                              .later = make_race_side(v->race, v->mark)};
     if (v->is_reported)
         return;
     uintptr_t granule = address / GRANULE * GRANULE;
@@ -420,8 +420,8 @@ static void add_conflict(visit *v, mark m, uintptr_t address) {
             return;
     }
     if (one_reads && !one_atomic)
-        c.updates = (m.who & WRITE) ? is_one_update(v->race, v->mark, m)
-                                    : is_one_update(v->race, m, v->mark);
+        c.updates = (m.who & WRITE) ? are_parts_of_one_update(v->race, v->mark, m)
+                                    : are_parts_of_one_update(v->race, m, v->mark);
     if (wait) {
         int plain = !((m.who | v->mark.who) & ATOMIC);
         *wait = (waiting){.on = 1, .plain = plain, .granule = granule, .conflict = c};
@@ -441,16 +441,16 @@ static void add_exact_conflict(visit *v, mark m, uintptr_t address) {
                               .flag = has_read_flag(v->b, v->thread, m),
                               .narrow_fences = v->race->has_narrow_fences,
                               .has_phases = nl_sim_phases_is_any_tracked(v->race->phases),
-                              .earlier = make_side(v->race, m),
-                              .later = make_side(v->race, v->mark)};
+                              .earlier = make_race_side(v->race, m),
+                              .later = make_race_side(v->race, v->mark)};
     if (v->is_reported)
         return;
     v->is_reported = 1;
     if (!one_reads)
         c.updates = (m.who & v->mark.who & UPDATE) != 0;
     else if (!((m.who ^ v->mark.who) & ATOMIC))
-        c.updates = (m.who & WRITE) ? is_one_update(v->race, v->mark, m)
-                                    : is_one_update(v->race, m, v->mark);
+        c.updates = (m.who & WRITE) ? are_parts_of_one_update(v->race, v->mark, m)
+                                    : are_parts_of_one_update(v->race, m, v->mark);
     report_conflict(v->w, &c);
 }
 
@@ -680,7 +680,7 @@ static int find_access_after_end_in_epochs(nl_sim_worker *w, uintptr_t low, size
     for (uintptr_t at = low; at < low + size; at += GRANULE) {
         if (!nl_sim_epochs_search(w->race->epochs, at, find_late_mark, &search))
             continue;
-        *late = make_side(w->race, search.found);
+        *late = make_race_side(w->race, search.found);
         *address = at;
         return 1;
     }
@@ -698,7 +698,7 @@ int nl_sim_race_find_access_after_end(nl_sim_worker *w, uintptr_t low, size_t si
         for (unsigned i = 0; i < 3; i++) {
             if (!is_after_block_end(w, marks[i]))
                 continue;
-            *late = make_side(w->race, marks[i]);
+            *late = make_race_side(w->race, marks[i]);
             *address = at;
             return 1;
         }

@@ -28,7 +28,7 @@ void nl_sim_undo_close(nl_sim_undo *u) {
     nl_mem_free(u);
 }
 
-static word *find_word(word *words, size_t capacity, uintptr_t address) {
+static word *find_recorded_word(word *words, size_t capacity, uintptr_t address) {
     uint64_t at = (uint64_t)(address / GRANULE) * UINT64_C(0x9e3779b97f4a7c15) >> 24;
     for (;; at++) {
         word *w = &words[at & (capacity - 1)];
@@ -37,14 +37,14 @@ static word *find_word(word *words, size_t capacity, uintptr_t address) {
     }
 }
 
-static int grow_words(nl_sim_undo *u) {
+static int enlarge_word_table(nl_sim_undo *u) {
     size_t capacity = u->capacity ? u->capacity * 2 : 1024;
     word *words = nl_mem_zalloc(capacity * sizeof *words, NULL);
     if (!words)
         return -1;
     for (size_t i = 0; i < u->capacity; i++) {
         if (u->words[i].address)
-            *find_word(words, capacity, u->words[i].address) = u->words[i];
+            *find_recorded_word(words, capacity, u->words[i].address) = u->words[i];
     }
     nl_mem_free(u->words);
     u->words = words;
@@ -53,7 +53,7 @@ static int grow_words(nl_sim_undo *u) {
 }
 
 static void record_bytes(nl_sim_undo *u, uintptr_t granule, uintptr_t low, uintptr_t high) {
-    word *w = find_word(u->words, u->capacity, granule);
+    word *w = find_recorded_word(u->words, u->capacity, granule);
     u->count += w->address == 0;
     w->address = granule;
     for (uintptr_t at = low; at < high; at++) {
@@ -69,7 +69,7 @@ void nl_sim_undo_record(nl_sim_undo *u, uintptr_t address, size_t size) {
     for (uintptr_t at = address, end = address + size; at < end && !u->is_incomplete;) {
         uintptr_t granule = at / GRANULE * GRANULE, next = granule + GRANULE;
         next = next < end ? next : end;
-        if (u->count * 2 >= u->capacity && grow_words(u) < 0)
+        if (u->count * 2 >= u->capacity && enlarge_word_table(u) < 0)
             u->is_incomplete = 1;
         else
             record_bytes(u, granule, at, next);

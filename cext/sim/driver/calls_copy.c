@@ -130,7 +130,7 @@ static copy_op *new_copy_op(void *to, const void *from, size_t size, size_t stag
     return c;
 }
 
-static int is_device(CUdeviceptr address, size_t size) {
+static int is_device_range(CUdeviceptr address, size_t size) {
     return nl_sim_memory_covers((uintptr_t)address, size);
 }
 
@@ -172,7 +172,7 @@ static CUresult sim_MemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
     NL_SIM_CHECK(nl_sim_capture_admit_operation(context->legacy));
     if (!size)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(to && is_device(from, size));
+    NL_SIM_REQUIRE(to && is_device_range(from, size));
     return run_copy_now(context->legacy,
                         enable_host_check(new_copy_op(to, pointer_from_address(from), size, 0)));
 }
@@ -182,7 +182,7 @@ static CUresult sim_MemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t size) {
     NL_SIM_CHECK(nl_sim_capture_admit_operation(context->legacy));
     if (!size)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(can_write_target(to, size) && is_device(from, size));
+    NL_SIM_REQUIRE(can_write_target(to, size) && is_device_range(from, size));
     return issue_copy(context->legacy,
                       new_copy_op(pointer_from_address(to), pointer_from_address(from), size, 0));
 }
@@ -210,7 +210,7 @@ static CUresult sim_MemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUs
     NL_SIM_STREAM(stream, context, handle);
     if (!size)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(to && is_device(from, size));
+    NL_SIM_REQUIRE(to && is_device_range(from, size));
     copy_op *copy = enable_host_check(new_copy_op(to, pointer_from_address(from), size, 0));
     int later = nl_sim_memory_is_pinned(to) || nl_sim_capture_has_stream(stream);
     return later ? issue_copy(stream, copy) : run_copy_now(stream, copy);
@@ -222,7 +222,7 @@ static CUresult sim_MemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t siz
     NL_SIM_STREAM(stream, context, handle);
     if (!size)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(can_write_target(to, size) && is_device(from, size));
+    NL_SIM_REQUIRE(can_write_target(to, size) && is_device_range(from, size));
     return issue_copy(stream,
                       new_copy_op(pointer_from_address(to), pointer_from_address(from), size, 0));
 }
@@ -235,7 +235,7 @@ static CUresult sim_MemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdevi
         return CUDA_ERROR_INVALID_CONTEXT;
     if (!size)
         return CUDA_SUCCESS;
-    NL_SIM_REQUIRE(can_write_target(to, size) && is_device(from, size));
+    NL_SIM_REQUIRE(can_write_target(to, size) && is_device_range(from, size));
     return issue_copy(stream,
                       new_copy_op(pointer_from_address(to), pointer_from_address(from), size, 0));
 }
@@ -275,7 +275,7 @@ static CUresult resolve_address(const CUDA_MEMCPY3D *box, side *s, int is_to, ui
     *address = (host ? (uintptr_t)s->host : (uintptr_t)s->device) + first;
     NL_SIM_REQUIRE(*address > first);
     int is_device_memory =
-        is_to ? can_write_target(*address, last - first) : is_device(*address, last - first);
+        is_to ? can_write_target(*address, last - first) : is_device_range(*address, last - first);
     NL_SIM_REQUIRE(host || is_device_memory);
     if (!is_device_memory)
         *pageable = 1;

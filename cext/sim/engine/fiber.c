@@ -46,7 +46,7 @@ static inline __attribute__((always_inline)) void announce_arrival(nl_sim_fiber 
     (void)self;
 }
 
-static void announce_stack(nl_sim_fiber *fiber, nl_sim_fiber_stack *stack) {
+static void announce_stack_to_sanitizer(nl_sim_fiber *fiber, nl_sim_fiber_stack *stack) {
 #ifdef NL_SIM_ASAN
     /* the frames of an abandoned fiber on this stack are still poisoned */
     __asan_unpoison_memory_region(stack->low, stack->size);
@@ -205,7 +205,7 @@ enum { FRAME_WORDS = 20, FRAME_ARGUMENT = 1, FRAME_ENTRY = 0, FRAME_RETURN = 11 
 
 void nl_sim_fiber_lay_out(nl_sim_fiber *fiber, nl_sim_fiber_stack *stack, void (*entry)(void *),
                           void *argument) {
-    announce_stack(fiber, stack);
+    announce_stack_to_sanitizer(fiber, stack);
     void **frame = (void **)stack->top - FRAME_WORDS;
     memset(frame, 0, FRAME_WORDS * sizeof *frame);
     frame[FRAME_ENTRY] = (void *)(uintptr_t)entry;
@@ -253,7 +253,7 @@ static void start_fiber(unsigned entry_high, unsigned entry_low, unsigned high, 
 
 void nl_sim_fiber_lay_out(nl_sim_fiber *fiber, nl_sim_fiber_stack *stack, void (*entry)(void *),
                           void *argument) {
-    announce_stack(fiber, stack);
+    announce_stack_to_sanitizer(fiber, stack);
     getcontext(&fiber->context);
     fiber->context.uc_stack.ss_sp = stack->low;
     fiber->context.uc_stack.ss_size = (size_t)(stack->top - stack->low);
