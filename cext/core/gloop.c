@@ -28,8 +28,8 @@ int nl_gloop_check_keepdims(const nl_gcore *c, nl_error *err) {
             return nl_error_set(err, NL_ERR_TYPE,
                                 "%s does not support keepdims: "
                                 "its signature %s requires %s %d to have %d core dimensions, "
-                                "but keepdims can only be used when all inputs have the same "
-                                "number of core dimensions "
+                                "but keepdims can only be used "
+                                "when all inputs have the same number of core dimensions "
                                 "and all outputs have no core dimensions.",
                                 c->name, c->text, i < c->nin ? "input" : "output",
                                 i < c->nin ? i : i - c->nin, c->ndim[i]);

@@ -427,8 +427,7 @@ static PyMethodDef devarray_methods[] = {
     {"_view", KEYWORDS(devarray_view),
      "_view(shape, strides, dtype, offset_bytes=0, repeated=False, is_view=True): "
      "returns a view of the same memory, with any geometry inside this memory. "
-     "repeated=True means that elements of the view share memory: then only kernels may write to "
-     "it. "
+     "repeated: elements of the view share memory, so only kernels may write to the view. "
      "If not is_view, the flag OWNDATA is set."},
     {"_read", KEYWORDS(nl_py_devcopy_read), "_read(dest, stream=None): copies to a NumPy array."},
     {"_download", KEYWORDS(nl_py_devcopy_download),

@@ -16,7 +16,7 @@ typedef struct direct_reduction {
     nl_py_state *state;
     PyObject *parameters; /* tuple of str */
     const char *names[MAX_PARAMETERS];
-    int count, positional;             /* number of parameters, and of those that are positional */
+    int count, positional;             /* number of parameters; number of positional parameters */
     unsigned none;                     /* bit set of the parameters whose default is None */
     int axis, keepdims, ddof, where;   /* indices of these parameters, or NO_PARAMETER */
     int divides, in_c_order, one_axis; /* see direct_reduction_slots */
@@ -232,13 +232,13 @@ static PyType_Slot direct_reduction_slots[] = {
     {Py_tp_doc,
      "DirectReduction(parameters, positional, divides=False, in_c_order=False, one_axis=False): "
      "calls a function of NumPy that reduces an array, without Python code. "
-     "parameters: the names of the function's parameters, of which the first `positional` can be "
-     "positional. "
+     "parameters: the names of the function's parameters. "
+     "positional: how many of the first parameters may be passed by position. "
      "divides: the results are divided by the number of elements minus ddof. "
      "in_c_order: the results are in C order, instead of the array's order in memory. "
      "one_axis: axis= must not be a tuple. "
-     "A call returns NotImplemented if Python code must make it: there are arguments other than "
-     "axis, keepdims and ddof, or there is no Reducer for the dtype."},
+     "A call returns NotImplemented if there is no Reducer for the dtype, "
+     "or if there are arguments other than axis, keepdims and ddof."},
     {Py_tp_new, direct_reduction_new},
     {Py_tp_dealloc, direct_reduction_dealloc},
     {Py_tp_traverse, direct_reduction_traverse},

@@ -223,8 +223,8 @@ static PyMethodDef functions[] = {
     {"select_elements", select_elements, METH_VARARGS,
      "select_elements(loops, what, array, mask, out, count, step, apart, stream): "
      "launches the selection of elements by a mask, or by the function of `loops` if mask is None. "
-     "step: bytes between the selected elements in out. apart: bytes between the indices of an "
-     "element."},
+     "step: bytes between the selected elements in out. "
+     "apart: bytes between the indices of an element."},
     {NULL, NULL, 0, NULL}};
 
 int nl_py_selection_exec(PyObject *module) {

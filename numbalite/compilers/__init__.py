@@ -1,6 +1,6 @@
 """Compiles sources to machine code: the disk cache, NVRTC for GPUs, the host compiler for the CPU.
 
-`compile_source` is the only entry point. Its cache key covers the source, its includes, the target, the compiler,
+`compile_source` is the only entry point. The cache key of an image covers the source, its includes, the target, the compiler,
 numbalite's CUDA C++ and this package, so a cached image equals the image that a new compilation would produce. A cache
 hit loads neither compiler.
 

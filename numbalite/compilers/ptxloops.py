@@ -1,7 +1,7 @@
 """Analyses the loops of a PTX function: the cost of an iteration, and which loops are counted.
 
 A counted loop has an integer register that a constant or loop-invariant step changes once in each iteration.
-Its branch compares the register with a loop-invariant bound. A counted loop ends by itself, after at most
+The branch of the loop compares the register with a loop-invariant bound. A counted loop ends by itself, after at most
 2**32 or 2**64 / step iterations. Compilers write the comparison in one of these forms:
 
     add.s32 i, i, step;  setp.lt.s32 p, i, bound;                       @p bra L;

@@ -1,4 +1,4 @@
-"""Finds the kernels that wait for the whole grid. Such kernels must be launched cooperatively. Cooperative
+"""Finds the kernels that wait for the whole grid, which must be launched cooperatively. Cooperative
 launches are avoided for other kernels, because all blocks of a cooperative launch must fit on the device at
 once.
 

@@ -78,8 +78,8 @@ def _repeat_cyclically(values, first, count):
 
 
 def _row_and_column_numbers(rows, columns, k, like):
-    """Returns (row numbers plus k, as a column; column numbers). Both are views of one array, which a single
-    launch creates."""
+    """Returns (row numbers plus k, as a column; column numbers). Both results are views of one array, which
+    a single launch creates."""
     k = min(max(operator.index(k), -rows - 1), columns + 1)
     first, last = min(k, 0), max(rows + k, columns)
     # 32-bit indices need half the memory and instructions

@@ -42,7 +42,7 @@ class ProcessEnded(Exception):
 class ServingProcess:
     """A Python process that runs ``serve()`` of a module, under the supervisor, in a separate session.
 
-    Its arguments are file descriptors of pipes: the pipe to this process, then ``others``. ``isolated``
+    The arguments of the process are file descriptors of pipes: the pipe to this process, then ``others``. ``isolated``
     starts the process without a network, and with files that it cannot change except for those of the scratch folder
     and the disk cache; another argument lists what the system does not permit. The disk cache is then in the scratch
     folder, unless ``environment`` has NUMBALITE_CACHE_DIR. ``folder`` is the current folder, by default the scratch

@@ -386,8 +386,8 @@ def _kernel_from_function(function, given, parsed):
 
 
 def builtin_kernel(source: str, name: str, **more: Any) -> Any:
-    """Returns one of numbalite's own kernels, compiled from a source. Such a kernel always ends, so it is
-    never compiled as stoppable."""
+    """Returns one of numbalite's own kernels, compiled from a source. numbalite's own
+    kernels always end, so they are never compiled as stoppable."""
     return jit(source=source, name=name, stoppable=False, **more)
 
 

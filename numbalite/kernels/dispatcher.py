@@ -128,8 +128,8 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
         """The kernel that computes the gradients of this kernel, for operators of PyTorch and JAX
         (numbalite.operators).
 
-        Its parameters: the inputs of this kernel, a cotangent for each array that this kernel writes, and a gradient for
-        each floating-point array that this kernel reads, which is 0 before. The gradient kernel is launched
+        The gradient kernel's parameters: the inputs of this kernel, a cotangent for each array that this
+        kernel writes, and a gradient, initially 0, for each floating-point array that this kernel reads. The gradient kernel is launched
         with the same grid and block.
         """
         return self._adjoint

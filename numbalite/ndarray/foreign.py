@@ -80,7 +80,7 @@ def from_cuda_array_interface(
     Parameters
     ----------
     desc : dict
-        The CUDA Array Interface dictionary. Its entries are checked, except for
+        The CUDA Array Interface dictionary. All entries are checked, except for
         the address, which must be valid device memory.
     owner : object
         An object that is kept alive as long as the array.

@@ -2,7 +2,7 @@
 
 ``np.asarray(d)`` and ``host[:] = d`` in a program are explicit copies to the host. A library that calls ``np.asarray``
 on its arguments (SciPy, `np.ma`, `np.vectorize`, `np.random.Generator`, plotting) copies implicitly and computes on the
-CPU. Such a conversion is reported at the program's line.
+CPU. An implicit copy is reported at the program's line.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 zip.
 
 A loop over a range becomes a C++ loop if that is equivalent: the body does not assign to the counter, the
-counter is not read after the loop, and the bounds do not change. Otherwise the C++ loop has a separate
-counter.
+counter is not read after the loop, and the bounds do not change. If it is not equivalent, the C++ loop has a
+separate counter.
 """
 
 from __future__ import annotations

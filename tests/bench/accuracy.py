@@ -12,10 +12,10 @@ it represents all terms exactly. The exit status is 1 if an error is larger than
   are added in another order.
 - scans: four times NumPy's error, because the partial sums are of other parts of the array. The errors are relative
   to the sum of absolute values: where a sum cancels, the error relative to the result depends on chance.
-- float16: four times NumPy's error. Both add in float32, in a different order.
+- float16: four times NumPy's error. NumPy and numbalite add in float32, in a different order.
 - average: two roundings, because it is a quotient of two sums.
-- cov: 32 roundings, relative to the largest element of the matrix. It is a matrix product, by cuBLAS on a GPU.
-- trapezoid: two roundings, relative to the largest result. It adds `left + right` in float64, or in two numbers.
+- cov: 32 roundings, relative to the largest element of the matrix. cov is a matrix product, by cuBLAS on a GPU.
+- trapezoid: two roundings, relative to the largest result. trapezoid adds `left + right` in float64, or in two numbers.
 """
 
 import argparse

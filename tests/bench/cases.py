@@ -5,7 +5,7 @@ linear algebra, sparse arrays, unusual dtypes and extreme shapes.
 
 A result of 2**20 elements or fewer is compared with CuPy's and torch's before it is timed. The cases that are slower
 than the faster of CuPy and torch are printed; docs/performance.md has the reasons. With more than 45 GB of free
-device memory, functions of 2**32 int8 are measured, too. Their times are printed as multiples of the time in
+device memory, functions of 2**32 int8 are measured, too. The times of large cases are printed as multiples of the time in
 which a copy moves the bytes that a function reads and writes.
 """
 

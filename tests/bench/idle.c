@@ -1,8 +1,8 @@
 /* A driver that does nothing. With this driver, the time of a call is the host's part (host.py).
  *
- * It implements every call that numbalite makes; device memory is host memory, and copies are
- * executed, so that elements can be read. cuFFT and cuBLAS are in it, too. Built by cc -O2 -shared
- * -fPIC -Icext idle.c -o libcuda.so.1 */
+ * The driver implements every call that numbalite makes; device memory is host memory, and copies are
+ * executed, so that elements can be read. The library also implements cuFFT and cuBLAS. Built by cc
+ * -O2 -shared -fPIC -Icext idle.c -o libcuda.so.1 */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

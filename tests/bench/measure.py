@@ -130,8 +130,8 @@ SEEN = []  # bench_rows.py appends a function of (function, count, rounds), call
 
 def median_in_turn(*measures, count=1, rounds=25, warm=0.3):
     """Returns the median of each measure's results. The measures alternate, so that a slow phase of
-    the machine affects all of them. They first run for `warm` seconds, until the processor reaches
-    its full clock rate."""
+    the machine affects all of them. Before timing, the measures run for `warm` seconds, until the
+    processor reaches its full clock rate."""
     if SMALL:
         count, rounds, warm = 1, 1, 0
     start = time.perf_counter()

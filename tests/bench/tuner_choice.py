@@ -3,7 +3,7 @@
     python tests/bench/tuner_choice.py [--only sine,transpose]
 
 Needs a GPU. Each kernel is tuned twice: a tenth of its variants are measured, as by default, and then all of
-them. The two selected variants are then timed in turn. Prints a Markdown table for docs/tuning.md.
+them. The variants that the two searches select are then timed in turn. Prints a Markdown table for docs/tuning.md.
 """
 
 from __future__ import annotations

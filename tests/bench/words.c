@@ -1,4 +1,4 @@
-/* Calls a function of a CUDA library repeatedly. Its arguments are 64-bit words, as in
+/* Calls a function of a CUDA library repeatedly. The function's arguments are 64-bit words, as in
  * cext/driver/cudalib.h. */
 #include <stdint.h>
 #include <time.h>

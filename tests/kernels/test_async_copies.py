@@ -1,7 +1,6 @@
-"""Tests asynchronous copies and barriers of groups of threads: cuda_pipeline.h, <cuda/barrier>,
-<cuda/pipeline>,
-<cuda/latch>, <cuda/semaphore>, cooperative_groups/memcpy_async.h. They run on the driver of the
-session."""
+"""Tests asynchronous copies and barriers of groups of threads, on the driver of the session:
+cuda_pipeline.h, <cuda/barrier>, <cuda/pipeline>, <cuda/latch>, <cuda/semaphore> and
+cooperative_groups/memcpy_async.h."""
 
 import contextlib
 

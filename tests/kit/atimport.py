@@ -1,5 +1,5 @@
-"""Modules of tests define kernels with signatures. They are compiled before the module's first test, not while the
-module is imported: each process of pytest-xdist imports all modules, and would compile the same kernels."""
+"""Compiles kernels with signatures that test modules define before the module's first test, instead of at import:
+each process of pytest-xdist imports all modules, and would compile the same kernels."""
 
 import functools
 

@@ -1,6 +1,6 @@
 """Kernels that the tests of the extension share, compiled once: one for each scalar type, and
-others for each kind of parameter. They are called through dispatchers of the extension, not of the
-package."""
+others for each kind of parameter. Tests call the kernels through dispatchers of the extension, not of
+the package."""
 
 from numbalite import _core, compilers, cuda
 from numbalite.types import describe

@@ -3,7 +3,7 @@ and a comparison of results.
 
 An operand is drawn as values and a memory layout: the order of the axes in memory, steps over it
 (negative ones too), repeated axes, a field of packed records (so that elements are not aligned).
-The same bytes are used for a NumPy array or a device array.
+A NumPy array and a device array of an operand have the same bytes.
 """
 
 import sys

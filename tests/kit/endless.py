@@ -1,10 +1,9 @@
 """Defines kernels that never end, for test_stoppable.py: CASES maps each name to the function that
 starts the kernel on an array of zeros.
 
-`python endless.py NAME...` starts and interrupts each named kernel. It prints the name, the milliseconds from the
-signal to the exception,
-and the text. The exception's text must name the kernel, and the next launch must have the right
-result.
+`python endless.py NAME...` starts and interrupts each named kernel, and prints the name, the milliseconds
+from the signal to the exception, and the exception's text. The text must name the kernel, and the next launch
+must have the right result.
 """
 
 import signal

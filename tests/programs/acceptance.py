@@ -2,7 +2,7 @@
 
     python tests/programs/acceptance.py FOLDER [--each 50] [--results results.json]
 
-Each .cu file with a kernel is one unit. It is compiled as by `cuda.module(path)`, without its host
+Each .cu file with a kernel is one unit. A unit is compiled as by `cuda.module(path)`, without host
 code, with the kernels that are not templates and the instances of templates in the file's launches.
 A project's include folders and macros are those of the nearest compile_flags.txt above the unit,
 one option per line, as clangd reads it, and the usual folders above the unit. Of the units that

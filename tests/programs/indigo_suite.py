@@ -5,7 +5,7 @@ FOLDER holds sources of the Indigo benchmark suite (burtscher/IndigoSuite), for 
 atomicBug, guardBug, syncBug and raceBug are races; boundsBug is no race. Each kernel runs on the
 simulator under
 ``cuda.checks("race", exact=True)``, on a random graph of a few nodes whose arrays are longer than the graph, so that
-boundsBug stays inside of them. It downloads nothing, and the host code of the sources does not run.
+boundsBug stays inside of them. The program downloads nothing, and the host code of the sources does not run.
 --each N runs each Nth source, --jobs N runs N processes, --json FILE writes the verdict and the
 time of each source, --default uses the checks without exact=True, --budget S spends S seconds on
 more schedules of a kernel.

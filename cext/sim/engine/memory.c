@@ -213,11 +213,12 @@ static int check_guard_pattern(const allocation *a, char damage[NL_SIM_MEMORY_TE
     uintptr_t behind = find_first_damage(end, high),
               before = find_first_damage(a->low, a->info.address);
     if (behind < high)
-        snprintf(damage, NL_SIM_MEMORY_TEXT,
-                 "a write outside of an array: the first byte that changed is %zu bytes "
-                 "after the end of %s of %zu bytes at 0x%llx",
-                 (size_t)(behind - end), noun_of_kind(a->info.kind), a->info.size,
-                 (unsigned long long)a->info.address);
+        snprintf(
+            damage, NL_SIM_MEMORY_TEXT,
+            "a write outside of an array: "
+            "the first byte that changed is %zu bytes after the end of %s of %zu bytes at 0x%llx",
+            (size_t)(behind - end), noun_of_kind(a->info.kind), a->info.size,
+            (unsigned long long)a->info.address);
     else if (before < a->info.address)
         snprintf(damage, NL_SIM_MEMORY_TEXT,
                  "a write outside of an array: "
