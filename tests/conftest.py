@@ -21,8 +21,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 pytest_plugins = ["kit.fixtures", "kit.atimport", "kit.sample"]
 
-# Many tests start interpreters. If the environment disables byte code, each interpreter would
-# compile the whole package.
+# Many tests start interpreters. If the environment disables byte code,
+# each interpreter would compile the whole package.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -56,8 +56,8 @@ def pytest_configure(config):
 
         hypothesis.settings.register_profile("long")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # A shell starts background jobs with SIGINT ignored; tests of interrupts would then wait
-        # forever.
+        # A shell starts background jobs with SIGINT ignored;
+        # tests of interrupts would then wait forever.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     choose_driver()
     if not hasattr(config, "workerinput"):

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from numbalite.ndarray.arrays import DeviceNDArray
 
-# Maximum size in bytes of an output with space for all elements: for more, the wait for their number is short compared
-# with the kernels
+# Maximum size in bytes of an output with space for all elements. For larger outputs,
+# the wait for the number of selected elements is short compared with the kernels.
 _MAX_CAPACITY = 16 << 20
 
 

@@ -19,8 +19,8 @@ _HEAD = re.compile(
       |using[ ](?:namespace[ ]numbalite|numbalite::\w+);)?[ \t]*\n)+""",
     re.VERBOSE,
 )
-# Matches -DN=128, -D N=128, --define-macro=N=128, where the user chose the name. Macros of libraries, and those
-# for the compiler or for numbalite: these macros must be defined before any header is read.
+# Matches -DN=128, -D N=128, --define-macro=N=128, where the user chose the name. Does not match macros of
+# libraries, of the compiler and of numbalite, which must be defined before any header is read.
 _MACRO = re.compile(
     r"(?:-D[ ]?|--define-macro=)((?!_|NUMBALITE|NDEBUG\b|CUDA|CCCL|CUB_|THRUST|LIBCUDACXX)[A-Za-z]\w*)"
     r"(\([\w, .]*\))?(?:=(.*))?"

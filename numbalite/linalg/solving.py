@@ -194,8 +194,8 @@ def cholesky(a, /, *, upper: bool = False) -> Any:
     """Returns L of a = L L^H, or U of a = U^H U. Waits; raises LinAlgError unless a is positive definite."""
     with on_device_of(a):
         a = square_matrix_array("cholesky", a)
-        # cuSOLVER reads a row-major a as a's transpose, which is conj(a); the lower triangle of conj(a)
-        # consists of a's upper triangle. The factor L of conj(a), read as row-major, is the factor U of a.
+        # cuSOLVER reads a row-major a as conj(a), whose lower triangle consists of a's upper triangle.
+        # The factor L of conj(a), read as row-major, is the factor U of a.
         factors = (copy_row_major if upper else copy_column_major)(a, compute_dtype("cholesky", a))
         if not factors.size:
             return factors.reshape(a.shape)

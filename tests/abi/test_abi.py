@@ -92,8 +92,8 @@ def test_declared_constants_structs_and_handles_match_cuda_headers(tmp_path):
         if re.search(rf"\b{constant}\b", known):
             lines.append(f'_Static_assert((int)ours_{constant} == (int){constant}, "{constant}");')
             checked += 1
-    # Launch attributes are a union with many members that we never use: only its size and the
-    # offset of the value matter.
+    # Launch attributes are a union with many members that we never use:
+    # only the union's size and the offset of the value matter.
     for name, fields in parse_structs(text).items():
         if not re.search(rf"\b{name}\b", known):
             continue

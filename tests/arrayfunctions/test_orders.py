@@ -57,8 +57,8 @@ def result_and_layout(made):
 def test_order_argument_gives_numpys_layout(name, step):
     def call_with_order(x, order):
         made = CALLS[name](x[:, ::step], order)
-        # The layout of NumPy's result depends on its inner loops, and NumPy's index arrays are views of one
-        # array.
+        # The layout of NumPy's result depends on its inner loops,
+        # and NumPy's index arrays are views of one array.
         return made if name in ("einsum", "matmul", "unravel_index") else result_and_layout(made)
 
     for order in ORDERS:

@@ -15,8 +15,8 @@ from numbalite.ndarray import batchcopy
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
 ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
 discards = pytest.mark.filterwarnings("ignore:Casting complex values")
-# a conversion of an out-of-range float to unsigned is undefined in C, and NumPy's result depends on
-# the CPU
+# a conversion of an out-of-range float to unsigned is undefined in C,
+# and NumPy's result depends on the CPU
 VALUES = {"?": 2, "u1": 100, "u2": 100, "u4": 100, "u8": 100}
 
 

@@ -33,8 +33,8 @@ extern "C" __global__ void add3(view a, view b, view c, int n) {
     if (i < n) c.data[i] = a.data[i] + b.data[i];
 }"""
 
-# Kernel of the documentation, whose body numbalite also compiles; views are its parameters
-# of array<float, 2>.
+# Kernel of the documentation, whose body numbalite also compiles;
+# views are its parameters of array<float, 2>.
 DIFFUSION_BODY = r"""
     const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
     const int tx = threadIdx.x, ty = threadIdx.y;

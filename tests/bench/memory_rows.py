@@ -66,8 +66,8 @@ for turn in range(3):
 assert (kept[-1] == kept[0]).all()
 print(json.dumps([into, back, fresh]))
 """
-# A virtual machine receives physical memory from its host at the first write to it, at 5 to 25 GB/s. So this program
-# The process writes to this amount of memory before it measures.
+# A virtual machine receives physical memory from its host at the first write to it, at 5 to 25 GB/s.
+# So this program writes to this amount of memory before it measures.
 USED_BEFORE = f"""
 import threading
 import numpy as np

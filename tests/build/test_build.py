@@ -108,8 +108,8 @@ def make_wheel(folder):
 
     run_setup(folder, "sdist", "-d", "out")
     (packed,) = (folder / "out").iterdir()
-    # Python 3.12 and 3.13 warn if no filter is given; early releases of 3.10 and 3.11 have no such
-    # argument.
+    # Python 3.12 and 3.13 warn if no filter is given;
+    # early releases of 3.10 and 3.11 have no such argument.
     safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     shutil.unpack_archive(packed, folder / "unpacked", **safe)
     (unpacked,) = (folder / "unpacked").iterdir()

@@ -28,8 +28,8 @@ PAGES = sorted((ROOT / "docs").rglob("*.md"))
 _FENCE = re.compile(r"^(?P<fence>`{3,}|:{3,})(?P<info>[^`]*)$")
 DRIVERS = {"on the simulator": "sim", "on a GPU": "cuda"}
 _MARK = re.compile(r"<!--\s*(.*?)\s*-->$")
-# The first block, thread and element in a report of the simulator are unspecified, and so is
-# whether it found more.
+# The first block, thread and element in a report of the simulator are unspecified,
+# and so is whether the report mentions further errors.
 _PLACES = re.compile(r"\(\d+,\d+,\d+\)|\[\d+\]|\s\(and \d+ more, in \d+ places?\)")
 # Lines that print memory use: they depend on tests that ran earlier in the process.
 _MEMORY = re.compile(

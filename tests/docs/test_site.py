@@ -14,8 +14,8 @@ pytest.importorskip("myst_parser")
 pytest.importorskip("furo")
 
 
-# Sphinx allocates millions of objects, but little garbage; garbage collections would take a fifth
-# of the time.
+# Sphinx allocates millions of objects, but little garbage;
+# garbage collections would take a fifth of the time.
 SPHINX = (
     "import gc, sys; gc.disable(); from sphinx.cmd.build import main; sys.exit(main(sys.argv[1:]))"
 )

@@ -354,8 +354,8 @@ def test_a_work_area_grows_to_the_largest_need(make_planned_calls):
         (area,) = _core.thread_work_areas()
         assert area.nbytes == 1000
     areas = [args[-1] for name, *args in make_planned_calls.log if name == "SetWorkArea"]
-    # The first two plans use the work area of 100 bytes. The fourth needs 1000 bytes: it is given a new
-    # area, and so is the fifth plan. In the second round, the first three plans use it, too.
+    # The first two plans use the work area of 100 bytes. The fourth plan, which needs 1000 bytes,
+    # and the fifth plan get a new work area. In the second round, the first three plans also use it.
     assert [a.nbytes for a in areas] == [100, 100, 1000, 1000, 1000, 1000]
     assert all(a is area for a in areas[2:])
 

@@ -325,8 +325,8 @@ def fuzz_dlpack(data):
         code=s.pick_item((2, 2, 0, 1, 4, 5, 6, s.byte())), bits=s.pick_item((32, 32, 8, 64, 16, 1, s.byte())),
         lanes=s.pick_item((1, 1, 1, 0, 4, 65535)), byte_offset=s.pick_item((0, 0, 4, s.word(64, False))),
     )  # fmt: skip
-    # (NumPy accepts 1, 3, 11 and 13 as host devices.) Two properties cannot be checked: ndim larger
-    # than the shape (such a tensor has shape NULL), and the extent of host memory.
+    # (NumPy accepts 1, 3, 11 and 13 as host devices.) Two properties cannot be checked:
+    # ndim larger than the shape (such a tensor has shape NULL), and the extent of host memory.
     speaks = s.draw_flag()
     is_host = tensor.device_type in (1, 3, 11) or (speaks and tensor.device_type == 13)
     if is_host:

@@ -53,8 +53,8 @@ CHECKED = "cuda.checks finds a mistake"
 RETURNED = "elements of out are wrong"
 IMPOSSIBLE = "is impossible: it was not measured"
 
-# Published attacks on judges, as kernel files: dict from a title to (text of the file, a part of the
-# expected verdict).
+# Published attacks on judges, as kernel files:
+# dict from a title to (text of the file, a part of the expected verdict).
 ATTACKS = {
     # attacks that search the judge's results in memory, or change them
     "searches the memory around the arrays": (cuda_answer(inside="const float *p = &a[0]; for (int k = 1; k < 5000; k++) if (p[-k] == a[0] + b[0]) out[0] = p[-k];"), CHECKED),
@@ -183,8 +183,8 @@ PYTHON_ATTACKS = {
 TIMED = frozenset(name for name, (_, said) in PYTHON_ATTACKS.items() if said == IMPOSSIBLE)
 """Attacks on the time: their kernels are correct."""
 
-# Public collections: dict from a kind to the title of an attack. The names of the kinds are those that the
-# collections use.
+# Public collections: dict from a kind to the title of an attack.
+# The names of the kinds are those that the collections use.
 PUBLIC = {
     "pygpubench": {
         "aes_key_recovery": "removes the protection of pages, and recovers a key",

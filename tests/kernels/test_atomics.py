@@ -60,8 +60,8 @@ def atomics_module():
 @pytest.mark.parametrize("name", NUMBERS)
 def test_atomics_update_every_number_type(atomics_module, name):
     dtype = NUMBERS[name]
-    # A neighbour with an odd value on both sides shows whether an atomic on a narrow type changes
-    # the rest of the word.
+    # A neighbour with an odd value on both sides shows
+    # whether an atomic on a narrow type changes the rest of the word.
     start = np.array([0, 120, 5, 5, 5, 5, 0, 0, 0, 77], dtype)
     (out,) = run_on_copies(atomics_module[f"count<{name}>"], 2, 40, start)
     assert out.tolist() == [80, 40, 39, 0, 39, 0, 80, 5, 1, 77]

@@ -120,8 +120,8 @@ def test_mrg_sobol_and_xorwow_match_references(curand_kernels):
     reversed_bits = [int(f"{int(i):032b}"[::-1], 2) for i in gray]
     assert sobol.tolist() == reversed_bits
     assert 3.5 < counts.mean() < 4.5 and 3 < counts.var() < 5
-    # The kernel draws exactly the number of values that it reports, so the next number of the
-    # sequence differs.
+    # The kernel draws exactly the number of values that it reports,
+    # so the next number of the sequence differs.
     assert len(np.unique(own)) == n and (xorwow != own).any()
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from numbalite import cuda, errors, float32, int32, int64, jit, types, vectorize, void
 
-# The functions have the types of C headers, in which int64_t is long, while the declarations' int64
-# is long long.
+# The functions have the types of C headers, in which int64_t is long,
+# while the declarations' int64 is long long.
 CODE = """
 #include <stdint.h>
 extern "C" __device__ int twice(int64_t* out, int64_t a) { *out = 2 * a; return 0; }

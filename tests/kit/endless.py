@@ -25,8 +25,8 @@ HEAD = """
 namespace cg = cooperative_groups;
 """
 
-# Maps a name to the body of `__global__ void name(int *x)`, and to grid and block if the kernel needs
-# certain sizes.
+# Maps a name to the body of `__global__ void name(int *x)`,
+# and to grid and block if the kernel needs certain sizes.
 BODIES = {
     "for_ever": "unsigned n = 1; for (;;) { n = n * 1664525u + 1013904223u; if (n == 77777u && x[0] == 12345) break; } x[1] = n;",
     "while_volatile": "int n = 0; while (*(volatile int *)x == 0) n++; x[1] = n;",

@@ -130,8 +130,8 @@ def test_transfers_make_the_minimum_of_driver_calls():
     host = np.zeros((10, 20, 300), "f4")
     there = cuda.to_device(host)
     assert driver_calls_of(lambda: there._write(host, 0)) == ["cuMemcpyHtoD"]
-    # Downloads of a few bytes use a page-locked block if that is faster; the block is allocated
-    # once.
+    # Downloads of a few bytes use a page-locked block if that is faster.
+    # The block is allocated once.
     there._read(host, 0)
     assert driver_calls_of(lambda: there._read(host, 0)) in (
         ["cuMemcpyDtoH"],

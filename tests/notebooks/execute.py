@@ -30,8 +30,8 @@ def serve_kernel(arguments):
 
     class KernelApp(IPKernelApp):
         def init_code(self):
-            # matplotlib selects its backend when a kernel imports it, but this kernel was forked after the
-            # import.
+            # matplotlib selects its backend when a kernel imports it,
+            # but this kernel was forked after the import.
             if "matplotlib.pyplot" in sys.modules:
                 self.shell.enable_matplotlib("inline")
             super().init_code()

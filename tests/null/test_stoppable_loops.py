@@ -142,8 +142,8 @@ def count_loop(body):
             "L: @%q bra M; add.s32 %i, %i, 1; M: setp.lt.s32 %p, %i, %n; @%p bra L;",
             None,
         ),
-        # The counter moves away from the bound; the predicate has another use; the loop has no
-        # bound.
+        # The counter moves away from the bound; the predicate has another use;
+        # the loop has no bound.
         ("L: add.s32 %i, %i, -1; setp.lt.s32 %p, %i, %n; @%p bra L;", None),
         ("L: add.s32 %i, %i, 1; setp.lt.s32 %p, %i, %n; selp.b32 %x, 1, 0, %p; @%p bra L;", None),
         ("L: add.s32 %i, %i, 1; bra L;", None),

@@ -106,8 +106,8 @@ class KernelPair:
         options = {**self.options, **(self.right.get("options", {}) if right else {}), **more}
         if self.is_source:
             return cuda.jit(source=self.constant_lines() + self.source(right), **options)
-        # The function in the file with another string; a copy, so that the string is not looked up
-        # there.
+        # A copy of the function with another string,
+        # so that the string is not looked up in the file.
         code = self.function.__code__.replace(co_filename="<pair>")
         made = types.FunctionType(code, self.function.__globals__, self.name)
         made.__doc__ = self.source(right)

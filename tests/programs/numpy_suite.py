@@ -248,8 +248,8 @@ def main():
             "-q",
             "-p",
             "no:cacheprovider",
-            # If pytest imported test files by path (this project's setting), it would import NumPy
-            # a second time.
+            # If pytest imported test files by path (this project's setting),
+            # pytest would import NumPy a second time.
             "--import-mode=prepend",
             "--tb=short",
             "-W",

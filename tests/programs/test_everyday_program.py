@@ -93,8 +93,8 @@ def test_everyday_program_passes_and_leaks_nothing(run_python):
     reason="no compute-sanitizer: it is part of the CUDA toolkit, not of pip's packages",
 )
 def test_compute_sanitizer_finds_nothing(run_python):
-    # Disables backtraces, because the tool would keep Python's frames and their objects alive
-    # beyond the end.
+    # Disables backtraces, because the tool would keep Python's frames
+    # and their objects alive beyond the end.
     options = ["--leak-check", "full", "--show-backtrace", "no"]
     report = run_python(PROGRAM, under=[compute_sanitizer(), *options]).stdout
     assert "LEAK SUMMARY: 0 bytes leaked in 0 allocations" in report, report

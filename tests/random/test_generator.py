@@ -27,8 +27,8 @@ def are_different(x, y):
 
 # ---- the stream
 
-# Methods whose arithmetic is numbalite's own, so that results are equal on every GPU and on
-# the simulator.
+# Methods whose arithmetic is numbalite's own,
+# so that results are equal on every GPU and on the simulator.
 SUMS = {
     "float32": "588aeb16d2c80d01 6afbd34be4fab0f9 f7d952b20b3fb23e 97a670b42c26958e".split(),
     "float64": "62368593255fbfe4 c2efd7308709845f ac24058e3a05b64c 869d3d048c8486aa".split(),

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.skipif(
     not cuda.is_simulated(), reason="only the simulator looks for these"
 )
 
-# All kernels are in one unit, because most of the compile time does not depend on the number of
-# kernels. The line of the report must contain the line of the kernel's mark.
+# All kernels are in one unit, because most of the compile time is the same for any number.
+# The line of the report must contain the line of the kernel's mark.
 SOURCE = r"""
 __global__ void early_return(int* out) {
     __shared__ int s[64];

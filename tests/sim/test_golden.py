@@ -18,8 +18,8 @@ _spec.loader.exec_module(golden)
 with open(os.path.join(_HERE, "golden.json"), encoding="utf-8") as _file:
     ANSWERS = json.load(_file)
 
-# Expressions whose result on a GPU is accidental: its compiler folds x / x to 1, and 64-bit division
-# by zero uses the code path for small numbers.
+# Expressions whose result on a GPU is accidental: its compiler folds x / x to 1,
+# and 64-bit division by zero uses the code path for small numbers.
 _ACCIDENTS = {"I(0) / I(0)", "U(0u) / U(0u)", "L(0ll) / L(0ll)", "UL(0ull) / UL(0ull)", "I(-1) >> I(-1)",
               "L(5ll) / L(0ll)", "L(5ll) % L(0ll)", "UL(3ull) / UL(0ull)", "UL(3ull) % UL(0ull)"}  # fmt: skip
 # Undefined shifts whose result g++ leaves to the CPU: see the head of cuda_src/sim/prelude.h.

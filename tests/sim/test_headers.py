@@ -299,9 +299,9 @@ def test_half_functions_return_expected_values(load_alone):
     assert out.tolist() == [6, -8, 1, 1.5, 3, 5, 15, 4098, 0x3C00, 9.5, 3, 4.0078125, 5, 1]
 
 
-# The results of cuRAND on an H200: generator, seed, subsequence, offset, then five words, a float
-# and a double from 0 to 1, two normal floats, two normal doubles, a lognormal, a word after
-# skipahead(3), and one after skipahead_sequence(2).
+# The results of cuRAND on an H200: generator, seed, subsequence, offset, then five words,
+# a float and a double from 0 to 1, two normal floats, two normal doubles, a lognormal,
+# a word after skipahead(3), and a word after skipahead_sequence(2).
 RANDOM = [
     ("XORWOW", 1234, 7, 1000003, [3471185442, 2285108773, 1755120962, 1942409289, 3147686672, 0.663764596, 0.832748175, -0.555760086, -2.17777133, -0.325766098, 1.69756515, 1.41467142, 67257396, 2358579540]),
     ("Philox4_32_10", 1234, 7, 1000003, [1428886500, 514058494, 2710726983, 717074261, 1345501292, 0.298169762, 0.326956773, -1.01946652, -1.20552361, 1.53729182, -0.356509435, 1.97526407, 3709268149, 21603610]),

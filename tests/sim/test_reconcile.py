@@ -270,8 +270,8 @@ def test_threads_before_a_branch_are_not_those_after_it(reach):
     counts, lanes = execution.execution_counts(code, [load, atomic], 9)
     assert counts == [9] * 4
     assert lanes == [32, None, None, reach]
-    # the count of the block between the branches is unknown, so the larger count of its neighbours
-    # is used
+    # the count of the block between the branches is unknown,
+    # so the larger count of its neighbours is used
     expected = (3 * 32 + 2 * 32 + 1 * reach + 4 * reach) / 10
     assert execution.active_threads(code, counts, lanes, 256) == pytest.approx(expected)
 

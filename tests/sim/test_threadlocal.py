@@ -10,8 +10,8 @@ import sys
 import pytest
 from kit.needs import IS_X86
 
-# Replaces the C library's function, which may change these registers when it allocates: here it
-# always does.
+# Replaces the C library's function, which may change these registers when it allocates.
+# This function always changes the registers.
 LIBRARY = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -49,12 +49,12 @@ def test_engine_stress_program_passes_under_sanitizers(
             pytest.skip("the compiler has no such sanitizer")
         pytest.fail("does not compile")
     rounds = "4" if name == "thread" else "12"
-    # Suppresses two leaks: memory that constructors of a linked C++ library allocate, and memory
-    # that only worker threads reference until the process ends, where the tool does not search.
+    # Suppresses two leaks: memory that constructors of a linked C++ library allocate,
+    # and memory to which only worker threads have references, which the tool does not search.
     suppressions = tmp_path / "leaks"
     suppressions.write_text("leak:ld-linux\nleak:nl_mem_alloc_permanent\n")
-    # Bytes of the shadow memory are set and read without a lock, because threads only mark memory
-    # as initialized (cext/sim/engine/shadow.c).
+    # Bytes of the shadow memory are set and read without a lock (cext/sim/engine/shadow.c),
+    # because threads only mark memory as initialized.
     meant = tmp_path / "meant"
     meant.write_text("race:nl_sim_shadow_set\nrace:nl_sim_shadow_copy\nrace:is_written_word\n")
     done = subprocess.run(
@@ -64,8 +64,8 @@ def test_engine_stress_program_passes_under_sanitizers(
         timeout=200,
         env={
             **os.environ,
-            # The sanitizer guesses the size of thread-local memory of loaded images, wrongly with
-            # glibc 2.36.
+            # With glibc 2.36, the sanitizer computes a wrong size of
+            # the thread-local memory of loaded images.
             "ASAN_OPTIONS": "intercept_tls_get_addr=0",
             "LSAN_OPTIONS": f"suppressions={suppressions}:print_suppressions=0",
             "TSAN_OPTIONS": f"suppressions={meant}:print_suppressions=0",

@@ -37,8 +37,8 @@ def test_each_header_compiles_alone(compile_with_nvrtc, toolkit_options):
     """Compiles for one GPU only, because the includes of a header are the same for all;
     everything.cu compiles for each GPU."""
     for header in HEADERS:
-        # `before` contains declarations that the generated head makes with NUMBALITE_DEBUG, and
-        # that groups.cuh needs.
+        # `before` contains declarations that groups.cuh needs,
+        # which the generated head makes with NUMBALITE_DEBUG.
         if header in ("check", "checked", "cluster"):
             continue
         before = HEAD if header in ("array", "index", "describe") else ""
@@ -51,9 +51,9 @@ def test_each_header_compiles_alone(compile_with_nvrtc, toolkit_options):
 @pytest.mark.parametrize("arch", [75, 80, 90, 100])
 def test_all_headers_compile_together(compile_with_nvrtc, toolkit_options, arch):
     skip_unsupported_architecture(compile_with_nvrtc, arch)
-    # Code that debug=True adds is the same for all GPUs; sm_90 is compiled below, with other options. For
-    # other GPUs than the oldest and the newest only PTX is compiled, because the assembler needs half of
-    # the time.
+    # Code that debug=True adds is the same for all GPUs; sm_90 is compiled below, with other options.
+    # Only PTX is compiled for GPUs between the oldest and the newest,
+    # because the assembler needs half of the time.
     for more in [[], ["-DNUMBALITE_DEBUG=1"]] if arch == 100 else [[]]:
         to = "sm" if arch in (75, 100) else "compute"
         result = compile_with_nvrtc(
@@ -78,8 +78,8 @@ def test_all_headers_compile_with_other_options(compile_with_nvrtc, toolkit_opti
     others = [
         o for o in options if o != f"-std={std}"
     ]  # older NVRTCs refuse the option if it is given twice
-    # Only to PTX: these options are for the compiler, and the assembler needs half of the time, with -G
-    # three quarters.
+    # Compiles only to PTX: the options are for the compiler,
+    # and the assembler needs half of the time, or three quarters with -G.
     result = compile_with_nvrtc(
         read_source("everything.cu"), 90, [*toolkit_options, *others], std=std, to="compute"
     )

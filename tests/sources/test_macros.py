@@ -22,8 +22,8 @@ from numbalite.ufuncs import cudaloops, element, gufuncloops, gusignature, hostl
 
 GPU = ("cuda", 9, 0)
 F4 = types.float32
-# Identifiers that are not defined as macros: those of the user's lines below, and of lines that
-# include numbalite's part.
+# Identifiers that are not defined as macros: those of the user's lines below,
+# and of lines that include numbalite's part.
 NEEDED = {"make_tuple", "numbalite", "numbalite_host"}
 
 

@@ -599,8 +599,8 @@ def test_graphs_work_in_several_threads(device_int):
         thread.start()
     for thread in threads:
         thread.join()
-    # cuda.synchronize() of one thread during a capture of another is forbidden by CUDA: it is
-    # refused
+    # CUDA forbids cuda.synchronize() of one thread during a capture of another thread,
+    # so numbalite raises an exception.
     refused = [getattr(w, "code", 0) in (900, 901) or "being captured" in str(w) for w in wrong]
     assert all(refused), wrong
 
@@ -667,8 +667,8 @@ def test_owners_of_array_memory_are_kept_alive():
 def test_ipc_export_does_not_move_memory_of_a_graph():
     """Exporting a handle moves an array's memory if it has no other reference."""
     stream = cuda.stream()
-    # Small memory may be reused from an earlier capture: it does not belong to the pool, and need
-    # not move.
+    # Small memory may be reused from an earlier capture:
+    # it does not belong to the pool, and need not move.
     first, other = cuda.to_device(np.ones(50_000, "i4")), cuda.to_device(np.ones(50_000, "i4"))
     with stream.capture() as graph:
         ADD[1, 1, stream](first, 1)

@@ -15,8 +15,8 @@ from numbalite.compilers import host, hostbuild
 
 pytestmark = pytest.mark.sim
 
-# ThreadSanitizer keeps signals until the thread calls a function that it intercepts, which kernels do not
-# call. Only kernels that spin on volatile memory test the stop flag themselves.
+# ThreadSanitizer keeps signals until the thread calls an intercepted function; kernels call none.
+# Only kernels that spin on volatile memory test the stop flag themselves.
 TSAN = os.environ.get("NUMBALITE_SANITIZED") == "thread"
 
 SETUP = r'''

@@ -11,9 +11,9 @@ from numbalite import cuda, guvectorize, types, vectorize
 
 protocols = pytest.importorskip("numbalite.ufuncs.protocols")
 TABLE = sorted(name for name in protocols._TABLE if hasattr(np, name))
-# On the simulator, which compiles a kernel for each dtype, one dtype of each kind is tested; on a GPU
-# more dtypes. Unsigned integers and booleans use the same code as other integers, so one such dtype is
-# tested.
+# On the simulator, which compiles a kernel for each dtype, one dtype of each kind is tested;
+# on a GPU, more dtypes are tested. Unsigned integers and booleans use the same code as
+# other integers, so one such dtype is tested.
 ALIKE = """equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not
     maximum minimum fmax fmin isnan isinf isfinite rint floor ceil trunc conjugate square""".split()
 KINDS = {"b": ["?"], "u": ["u1"], "i": ["i4"], "f": ["f4"], "c": ["c8"]}
@@ -131,8 +131,8 @@ def check_every_dtype_kind(name, kinds):
             if name == "power" and kind in "iu":
                 hosts[1][hosts[1] < 0] = 2
             elif name in ("power", "float_power") and kind == "c":
-                # NumPy computes 1 / infinity by a product, as NaN; the last digits of other results
-                # may differ.
+                # NumPy computes 1 / infinity by a product, as NaN;
+                # the last digits of other results may differ.
                 hosts[1][np.isinf(hosts[0]) & (hosts[1] == -1)] = 1
                 hosts = [h[40:] for h in hosts]
             elif name == "reciprocal" and kind in "iu":

@@ -28,8 +28,8 @@ mine = np.arange(N, dtype=np.float64) + comm.rank * N
 x = cuda.to_device(np.concatenate([[0.0], mine, [0.0]]))  # includes one element of each neighbour
 out = cuda.device_array_like(x)
 
-# Slices of device arrays are buffers of messages. MPI is not ordered with streams: data for it must
-# be there.
+# Slices of device arrays are buffers of messages. MPI is not ordered with streams:
+# kernels that write the data must be complete before MPI reads the data.
 left = comm.rank - 1 if comm.rank > 0 else MPI.PROC_NULL
 right = comm.rank + 1 if comm.rank < comm.size - 1 else MPI.PROC_NULL
 cuda.synchronize()
