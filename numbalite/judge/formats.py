@@ -13,6 +13,7 @@ import contextlib
 import copy
 import functools
 import inspect
+import operator
 import os
 import re
 import runpy
@@ -31,6 +32,12 @@ if TYPE_CHECKING:
 _MAX_ELEMENTS = 1 << 17  # larger inputs of KernelBench's tasks are replaced by smaller inputs
 _DIMENSION = 32  # value of each dimension that is reduced, if the task accepts this value
 _THREADS = 256
+_OPERATORS = {
+    ast.Mult: operator.mul,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Pow: operator.pow,
+}
 _SPEC = re.compile(r"\s*-\s*(\{.*\})")
 
 
@@ -119,6 +126,12 @@ def _kernelbench_task(path, launch):
     def compute(values, size):
         return model_at_size(*size)[0].forward(*values)
 
+    model = model_at_size(*full.values())[0]
+    if any(True for _ in getattr(model, "parameters", list)()):
+        raise TypeError(
+            f"{path}: the model has parameters; only models that are functions are supported"
+        )
+
     @functools.cache
     def elements(*size):
         """Returns the number of elements of the inputs, or 0 if the size is not valid."""
@@ -141,12 +154,8 @@ def _kernelbench_task(path, launch):
             break
         size = each if elements(*each) else size
     if not 0 < elements(*size) <= _MAX_ELEMENTS:
-        raise TypeError(f"{path}: no smaller size is valid, with other values of {', '.join(full)}")
-    model = model_at_size(*size)[0]
-    if any(True for _ in getattr(model, "parameters", list)()):
-        raise TypeError(
-            f"{path}: the model has parameters; only models that are functions are supported"
-        )
+        names = ", ".join(map(_dimension_name, full)) or "the integers of get_inputs"
+        raise TypeError(f"{path}: no smaller size is valid, with other values of {names}")
     options = {
         "sizes": [size],
         "benchmarks": [tuple(full.values())],
@@ -164,19 +173,19 @@ def _require_definition(found, name, path):
 
 
 def _input_dimensions(tree):
-    """Returns {name: value} of the integers at module level that get_inputs uses, also through other assignments,
-    and get_init_inputs does not."""
-    integers, others, used = {}, {}, {}
+    """Returns {(name, index): value} of the integers at module level that get_inputs uses, also through other
+    assignments, and get_init_inputs does not. The index of an integer in a tuple is its position, otherwise None."""
+    integers: dict = {}
+    others, used = {}, {}
     for node in tree.body:
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         if isinstance(node, ast.FunctionDef):
             used[node.name] = names
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            value = node.value.value if isinstance(node.value, ast.Constant) else None
-            if type(value) is int:
-                integers[node.targets[0].id] = value
-            else:
-                others[node.targets[0].id] = names
+            name, parts = node.targets[0].id, dict(_integers_of(node.value))
+            if parts:
+                integers[name] = parts
+            others[name] = names
 
     def reachable_names(names):
         more = set().union(*(others.get(name, set()) for name in names)) - names
@@ -185,15 +194,52 @@ def _input_dimensions(tree):
     wanted = reachable_names(used.get("get_inputs", set())) - reachable_names(
         used.get("get_init_inputs", set())
     )
-    return {name: value for name, value in integers.items() if name in wanted}
+    return {
+        (name, index): value
+        for name, parts in integers.items()
+        if name in wanted
+        for index, value in parts.items()
+    }
+
+
+def _integers_of(node):
+    """Yields (None, value) for an integer, or (position, value) for each integer of a tuple or list. An integer may be
+    an expression of integers, such as 256 * 8."""
+    is_sequence = isinstance(node, (ast.Tuple, ast.List))
+    for position, part in enumerate(node.elts) if is_sequence else [(None, node)]:
+        value = _constant_integer(part)
+        if value is not None:
+            yield position, value
+
+
+def _constant_integer(node):
+    """Returns the value of an integer or of an expression of integers, otherwise None."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        left, right = _constant_integer(node.left), _constant_integer(node.right)
+        return None if left is None or right is None else _OPERATORS[type(node.op)](left, right)
+    return None
+
+
+def _dimension_name(key):
+    name, index = key
+    return name if index is None else f"{name}[{index}]"
 
 
 def _module_copy(tree, values):
     """Returns a copy of a module in which integers have other values."""
     changed = copy.deepcopy(tree)
     for node in changed.body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) in values:
-            node.value = ast.copy_location(ast.Constant(values[node.targets[0].id]), node.value)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if (name, None) in values:
+                node.value = ast.copy_location(ast.Constant(values[name, None]), node.value)
+            for index, part in enumerate(getattr(node.value, "elts", [])):
+                if (name, index) in values:
+                    node.value.elts[index] = ast.copy_location(
+                        ast.Constant(values[name, index]), part
+                    )
     return changed
 
 

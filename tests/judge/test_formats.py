@@ -165,6 +165,20 @@ def test_tasks_of_kernelbench_are_read(reference_sources, tmp_path):
     assert not wrong.passed
 
 
+def test_dimensions_are_expressions_and_parts_of_tuples(tmp_path):
+    """Such as `rows = 256 * 8` and `shape = (256 * 8, width)`."""
+    text = KERNELBENCH.replace("rows = 4096", "rows = 2 ** 11 * 2").replace(
+        "16384", "(64 * 4) ** 2 - 49152"
+    )
+    path = tmp_path / "rows.py"
+    for shape in ("shape = (rows, width)", "shape = (rows, 256 * 64)", "shape = [4096 + 0, width]"):
+        path.write_text(text.replace("shape = (rows, width)", shape))
+        task = taskfile.load_task(str(path))
+        assert task.sizes == [(32, 32)] and sorted(task.benchmarks[0]) == [4096, 16384]
+    right = judge_submission(task, ROWS, tmp_path)
+    assert right.passed, str(right)
+
+
 def test_launch_of_other_formats_is_an_expression(tmp_path):
     path = gpu_mode(tmp_path, GPU_MODE)
     task = taskfile.load_task(path, "(first.shape[0], 64)")
@@ -213,7 +227,9 @@ def test_results_without_an_array_get_a_parameter():
     [
         ("self.factor * x.sum(1)", "(x, x)", "returns a tuple instead of one array"),
         ("def forward", "def parameters(self): return [1]\n    def forward", "the model has parameters"),
-        ("(*shape)", "(5, 1 << 18)", "no smaller size is valid"),
+        ("(*shape)", "(5, 1 << 18)", "no smaller size is valid, with other values of the integers of get_inputs"),
+        ("(*shape)", "(rows, 1 << 18)", "no smaller size is valid, with other values of rows"),
+        ("factor = 3", "factor = 3\nshape = (rows, 1 << 18)\nclass Model(Model):\n    parameters = lambda self: [1]", "the model has parameters"),
     ],
 )  # fmt: skip
 def test_tasks_that_are_no_functions_raise(old, new, message, tmp_path):
