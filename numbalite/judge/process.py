@@ -28,6 +28,7 @@ DISK_LIMIT = 1000 * 10**6
 """Bytes that it may write in all."""
 MEMORY_LIMIT = 16 << 30
 """Resident bytes of its processes."""
+_OUTPUT_TAIL = 4096  # bytes of the process's output in which its last line is searched
 _DYING = 15.0  # seconds between the end of the pipe and the end of the process
 
 # The submission's folder may contain a file with the name of a module, so it is not searched.
@@ -125,7 +126,8 @@ class ServingProcess:
             return "It closed the pipe to the judge, or wrote into it."
         if status < 0:
             return f"It ended the process, by {signal.Signals(-status).name}."
-        self.last_words.seek(0)
+        size = self.last_words.seek(0, os.SEEK_END)
+        self.last_words.seek(max(0, size - _OUTPUT_TAIL))
         last = self.last_words.read().decode(errors="replace").strip().rpartition("\n")[2]
         if status == supervisor.EXIT_STATUS:
             return last

@@ -8,8 +8,16 @@ cell's last expression, a notebook would display the verdict twice: the first di
 from __future__ import annotations
 
 import html
+import re
 import sys
 from typing import Any
+
+_LINE_LIMIT = 2000  # characters
+# Characters of a submission's messages that could change the display of the lines around them: control characters of
+# terminals, line ends of Unicode, and directions of text.
+_CONTROLS = re.compile(
+    r"[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 ENDLESS = "It never ends: look at the condition of each loop."
 
@@ -52,7 +60,10 @@ class Verdict:
         return f"{self.name}: {'passed' if self.passed else 'not passed'}"
 
     def __str__(self):
-        lines = [self.headline, *(_indented_lines(self.reason) if self.reason else [])]
+        lines = [
+            printable_text(self.headline),
+            *(_indented_lines(self.reason) if self.reason else []),
+        ]
         if self.case:
             lines += ["", *_indented_lines(aligned_rows(self.case), "    "), ""]
         for warning in self.warnings:
@@ -68,14 +79,14 @@ class Verdict:
         colour = "#2e7d32" if self.passed else "#c62828"
         parts = [
             f'<div style="border-left: 4px solid {colour}; padding: 0.2em 0.8em">',
-            f'<b style="color: {colour}">{html.escape(self.headline)}</b>',
-            f'<div style="white-space: pre-wrap">{html.escape(self.reason)}</div>',
+            f'<b style="color: {colour}">{html.escape(printable_text(self.headline))}</b>',
+            f'<div style="white-space: pre-wrap">{html.escape(printable_text(self.reason))}</div>',
         ]
         if self.case:
-            parts.append(f"<pre>{html.escape(aligned_rows(self.case))}</pre>")
-        parts += [f"<pre>{html.escape(warning)}</pre>" for warning in self.warnings]
+            parts.append(f"<pre>{html.escape(printable_text(aligned_rows(self.case)))}</pre>")
+        parts += [f"<pre>{html.escape(printable_text(warning))}</pre>" for warning in self.warnings]
         if self.notes:
-            notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
+            notes = "".join(f"<li>{html.escape(printable_text(note))}</li>" for note in self.notes)
             parts.append(f'<ul style="margin: 0.3em 0">{notes}</ul>')
         return "".join(parts) + "</div>"
 
@@ -107,8 +118,18 @@ def aligned_rows(case: str | dict) -> str:
     return "\n".join(f"{label.ljust(width)} = {text}" for label, text in case.items())
 
 
+def printable_text(text: str) -> str:
+    """Returns a text for display: control characters as escapes, and long lines shortened."""
+    text = _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
+    lines = text.split("\n")
+    for i, line in enumerate(lines):
+        if len(line) > _LINE_LIMIT:
+            lines[i] = f"{line[:_LINE_LIMIT]}... ({len(line) - _LINE_LIMIT:,} more characters)"
+    return "\n".join(lines)
+
+
 def _indented_lines(text, by="  "):
-    return [(by + line).rstrip() for line in text.split("\n")]
+    return [(by + line).rstrip() for line in printable_text(text).split("\n")]
 
 
 def _notebook_display():
