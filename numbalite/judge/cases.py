@@ -20,6 +20,10 @@ _EDGES = (0, *SMALL, 127, 128, 129)
 _SPECIAL = 3000  # approximate number of elements of a size with special data
 _SMALL = 1 << 20
 _DRAWS = 2
+_RANDOM_SIZES = 24
+_RANDOM_ELEMENTS = 1 << 20  # maximum product of the dimensions of a random size
+_RANDOM_LENGTH = 1100  # and maximum of a dimension, unless the task's sizes have larger ones
+_WIDTH = 16  # random dimensions have all remainders of the division by this number
 _AMPLIFIED = 8.0  # factor of the change of the result when the inputs change by one rounding
 
 
@@ -53,10 +57,31 @@ def sizes(task: Task) -> list[tuple]:
     return sorted(found, key=lambda s: (prod(s), s))
 
 
-def case_plan(task: Task) -> list[tuple]:
+def random_sizes(task: Task, rng: Any) -> list[tuple]:
+    """Returns sizes that no submission can know: each dimension is a random number, or has the value of one of the
+    task's sizes. The list is shorter, or empty, if the task accepts few sizes."""
+    found: set = set()
+    longest = np.array([max(_RANDOM_LENGTH, *lengths) for lengths in zip(*task.sizes, strict=True)])
+    remainders = np.array([rng.permutation(_WIDTH) for _ in longest])
+    for attempt in range(20 * _RANDOM_SIZES):
+        given = np.array(task.sizes[rng.integers(len(task.sizes))])
+        lengths = np.exp(rng.uniform(0, np.log(longest / _WIDTH + 1))) - 1
+        if attempt % 2:  # all dimensions are long if the task's are
+            lengths = given / _WIDTH * rng.uniform(0.1, 1.1, len(given))
+        drawn = _WIDTH * lengths.astype(int) + remainders[:, attempt % _WIDTH]
+        size = tuple(map(int, np.where(rng.random(len(given)) < 0.8, drawn, given)))
+        if 0 < prod(size) <= _RANDOM_ELEMENTS and task.is_valid(size):
+            found.add(size)
+        if len(found) == _RANDOM_SIZES:
+            break
+    return sorted(found)
+
+
+def case_plan(task: Task, rng: Any) -> list[tuple]:
     """Returns (size, kind of the data) of all cases, the smallest first."""
     chosen = sizes(task)
-    cases = [(size, "normal") for size in chosen if prod(size) <= _SMALL for _ in range(_DRAWS)]
+    cases = [(size, "normal") for size in random_sizes(task, rng)]
+    cases += [(size, "normal") for size in chosen if prod(size) <= _SMALL for _ in range(_DRAWS)]
     cases += [(size, "normal") for size in chosen if prod(size) > _SMALL]
     near = min(chosen, key=lambda s: abs(prod(s) - _SPECIAL))
     little = min((s for s in chosen if prod(s) > 1), key=prod, default=near)
@@ -75,10 +100,7 @@ def case_plan(task: Task) -> list[tuple]:
 def draw_case(task: Task, size: tuple, kind: str, rng: Any) -> JudgeCase | None:
     """Returns a JudgeCase with new data, or None if the task's function does not accept the size,
     for example if it is the maximum and the size is 0."""
-    if task.generate:
-        given = task.generate(rng, size)
-    else:
-        given = tuple(_random_argument(task, p, size, kind, rng) for p in task.parameters)
+    given = draw_arguments(task, size, kind, rng)
     try:
         expected = _output_arrays(task, given, np.float64)
         native = _output_arrays(task, given, None)
@@ -107,6 +129,13 @@ def draw_case(task: Task, size: tuple, kind: str, rng: Any) -> JudgeCase | None:
                 np.isfinite(native[p.name]) & np.isfinite(results[p.name])
             )
     return JudgeCase(size, kind, given, results, allowed, undecided)
+
+
+def draw_arguments(task: Task, size: tuple, kind: str, rng: Any) -> tuple:
+    """Returns new arguments of a kernel."""
+    if task.generate:
+        return task.generate(rng, size)
+    return tuple(_random_argument(task, p, size, kind, rng) for p in task.parameters)
 
 
 def _tolerance(p, want, changed, terms):

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 _LIMIT = 10.0  # seconds of a launch
 _PATIENCE = 60.0  # seconds of a reply, with compilation
 _CHECKED = 1 << 14  # maximum number of elements of a case that runs under cuda.checks
-_CHECKED_CASES = 3
+_CHECKED_CASES = 3  # cases that are checked, however long they take
+_CHECKED_SECONDS = 2.0  # the other small cases are checked, in random order, for this time
 _UNRESTRICTED = {
     "network": "the process has the network of this machine: the system permits no other",
     "files": "the process may change files of this machine: the system has no Landlock",
@@ -102,7 +103,7 @@ def _judge_file(verdict, task, path, kind, speed, gpu):
         verdict.notes += tuple(_UNRESTRICTED[name] for name in runner.unrestricted)
         _run_checks(verdict, task, runner, rng)
         case, done = None, set()
-        for size, data in cases.case_plan(task):
+        for size, data in cases.case_plan(task, rng):
             if (size, data) in done and _thread_count(task, case) > _MANY_THREADS:
                 continue
             case = cases.draw_case(task, size, data, rng)
@@ -123,10 +124,11 @@ def _run_checks(verdict, task, runner, rng):
     with contextlib.ExitStack() as stack:
         if not runner.simulated:
             runner = stack.enter_context(SubmissionProcess(runner.submission, simulated=True))
-        sizes = cases.sizes(task)
-        chosen = [s for s in sizes if 0 < prod(s) <= _CHECKED] or sizes[:1]
-        step = max(1, len(chosen) // _CHECKED_CASES)
-        for size in chosen[::-step][:_CHECKED_CASES][::-1]:
+        chosen = _checked_sizes(task, rng)
+        until = time.monotonic() + _CHECKED_SECONDS
+        for count, size in enumerate(chosen):
+            if count >= _CHECKED_CASES and time.monotonic() > until:
+                break
             case = cases.draw_case(task, size, "normal", rng)
             if case is None:
                 continue
@@ -140,6 +142,16 @@ def _run_checks(verdict, task, runner, rng):
             verdict.cases += 1
 
 
+def _checked_sizes(task, rng):
+    """Returns the sizes to check: small, medium and large sizes first, then the others in random order."""
+    sizes = sorted({*cases.sizes(task), *cases.random_sizes(task, rng)}, key=prod)
+    small = [s for s in sizes if 0 < prod(s) <= _CHECKED] or sizes[:1]
+    step = max(1, len(small) // _CHECKED_CASES)
+    first = small[::-step][:_CHECKED_CASES][::-1]
+    others = [s for s in small if s not in first]
+    return first + [others[i] for i in rng.permutation(len(others))]
+
+
 def _measure_times(verdict, task, runner, rng, gpu):
     size = max(task.benchmarks or task.sizes, key=prod)
     if runner.simulated:  # the profiler counts each access of a launch
@@ -149,7 +161,7 @@ def _measure_times(verdict, task, runner, rng, gpu):
     if case is None:
         return
     moved = sum(a.nbytes for a in case.arguments if isinstance(a, np.ndarray))
-    times, returned = runner.time_case(task, case, gpu)
+    times, returned = runner.time_case(task, case, gpu, rng)
     _compare_results(task, case, returned)  # checks that the timed call's result is correct, too
     _check_times(times)
     verdict.times = {"size": "x".join(map(str, size)), **times}
@@ -165,7 +177,7 @@ def _measure_times(verdict, task, runner, rng, gpu):
         reference = {**runner.submission, "kind": "source" if scanner.has_kernel(task.reference) else "body",
                      "text": task.reference, "path": "reference.cu"}  # fmt: skip
         with SubmissionProcess(reference) as other:
-            theirs, _ = other.time_case(task, case, gpu)
+            theirs, _ = other.time_case(task, case, gpu, rng)
         verdict.times["reference_ms"] = theirs["cold_ms"]
         verdict.times["ratio"] = round(times["cold_ms"] / theirs["cold_ms"], 3)
 
@@ -262,9 +274,12 @@ class SubmissionProcess(ServingProcess):
             return [(guarded, guarded.whole) for guarded in given["arrays"]]
         return self._request("call", {**given, "checks": checks}, case)[1]
 
-    def time_case(self, task: Task, case: Any, gpu: str | None) -> tuple[dict, list]:
+    def time_case(self, task: Task, case: Any, gpu: str | None, rng: Any) -> tuple[dict, list]:
         """Returns (times, as `run_case`)"""
         given = self._guard_arguments(task, case, MARGIN, 3 * _LIMIT)
+        if not self.simulated:
+            others = cases.draw_arguments(task, case.size, case.kind, rng)
+            given["others"] = _guarded(others, MARGIN)
         header, returned = self._request(
             "time", {**given, "simulated": self.simulated, "gpu": gpu}, case
         )
@@ -272,10 +287,7 @@ class SubmissionProcess(ServingProcess):
         return {name: header[name] for name in names if name in header}, returned
 
     def _guard_arguments(self, task, case, margin, limit):
-        arguments = [
-            GuardedArray(value, key, margin) if isinstance(value, np.ndarray) else value
-            for key, value in enumerate(case.arguments)
-        ]
+        arguments = _guarded(case.arguments, margin)
         arrays = [value for value in arguments if isinstance(value, GuardedArray)]
         launch = task.launch(*case.arguments)
         return {"arguments": arguments, "arrays": arrays, "launch": launch, "limit": limit}
@@ -299,6 +311,13 @@ class SubmissionProcess(ServingProcess):
         if [(array.dtype, array.shape) for array in arrays] != wanted:
             raise Failed("The process of the submission returns other arrays than it was sent.")
         return header, list(zip(sent, arrays, strict=True))
+
+
+def _guarded(arguments, margin):
+    return [
+        GuardedArray(value, key, margin) if isinstance(value, np.ndarray) else value
+        for key, value in enumerate(arguments)
+    ]
 
 
 def _has_nonempty_grid(launch):

@@ -93,9 +93,11 @@ ATTACKS = {
     "works where it was called before": (cuda_answer(value="blockIdx.x ? a[i] + b[i] : a[i]"), RETURNED),
     "knows the judge's constant data": (cuda_answer(value="a[0] + b[0]"), RETURNED),
     "computes a part": (cuda_answer(value="i % 1000 == 999 ? 0 : a[i] + b[i]"), RETURNED),
+    "is right for the judge's fixed sizes": (cuda_answer("__device__ bool is_fixed(long long n) { const int fixed[] = {1, 2, 3, 31, 32, 33, 64, 100, 127, 128, 129, 255, 257, 1000, 1025, 1 << 20}; bool found = false; for (int k : fixed) found |= k == n; return found; }", value="is_fixed(out.size()) ? a[i] + b[i] : a[i]"), RETURNED),
     "is right for small sizes": (cuda_answer(value="out.size() > 1000 ? a[i] : a[i] + b[i]"), RETURNED),
     "rounds to half precision": (cuda_answer("#include <cuda_fp16.h>", value="__half2float(__float2half(a[i]) + __float2half(b[i]))"), RETURNED),
     "limits values, and loses NaN": (cuda_answer(value="fminf(fmaxf(a[i] + b[i], -1e30f), 1e30f)"), "not correct"),
+    "writes far past the end at one size": (cuda_answer(inside="if (out.size() == 1000) (&out[0])[5000] = 1;"), CHECKED),
     "changes an input": (cuda_answer(inside="const_cast<float &>(a[0]) = 0;"), "not correct"),
     "waits for ever in the last block": (cuda_answer(value="a[i] + b[i]", inside="while (out.size() == 257) __nanosleep(100);"), "not correct"),
 }  # fmt: skip

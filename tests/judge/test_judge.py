@@ -22,6 +22,7 @@ from judge.twins import TWINS
 
 from numbalite.compilers import host
 from numbalite.judge import cases, isolation, judging, process, program, refusal, task, taskfile
+from numbalite.judge.verdict import printable_text
 
 pytestmark = pytest.mark.sim
 
@@ -268,6 +269,91 @@ def test_case_sizes_include_block_edges():
     chosen = cases.sizes(taskfile.load_task("vadd"))
     assert {(0,), (1,), (31,), (32,), (33,), (255,), (257,), (1000,)} <= set(chosen)
     assert all(a <= b for a, b in itertools.pairwise(chosen))
+
+
+def test_random_sizes_have_all_remainders():
+    """The sizes differ from judge to judge, and do not exceed what the task accepts."""
+    task = taskfile.load_task("vadd")
+    one, two = (cases.random_sizes(task, np.random.default_rng(seed)) for seed in (1, 2))
+    assert one != two and len(one) >= 20
+    assert {n % 8 for (n,) in one} == set(range(8))
+    scan = taskfile.load_task("scan")
+    assert all(n <= 4096 for (n,) in cases.random_sizes(scan, np.random.default_rng(3)))
+    fixed = taskfile.Task(task.function, sizes=[5], launch=task.launch, valid=lambda n: n == 5)
+    assert cases.random_sizes(fixed, np.random.default_rng(4)) == [(5,)]
+
+
+def test_checks_begin_with_a_small_a_medium_and_a_large_size():
+    task = taskfile.load_task("vadd")
+    chosen = judging._checked_sizes(task, np.random.default_rng(1))
+    assert chosen[:3] == sorted(chosen[:3]) and chosen[2] == max(chosen)
+    assert {s for s in cases.sizes(task) if 0 < s[0] <= 1 << 14} <= set(chosen)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\n\tb", "a\n\tb"),
+        ("\x1b[2Jx.cu: correct\r\x9b", r"\x1b[2Jx.cu: correct\r\x9b"),
+        ("a\u2028b\u202ec", r"a\u2028b\u202ec"),
+        ("x" * 5000, "x" * 2000 + "... (3,000 more characters)"),
+    ],
+)
+def test_verdicts_show_control_characters_as_escapes(text, shown):
+    """A submission's messages must not change how a terminal or notebook shows the verdict."""
+    assert printable_text(text) == shown
+    shown_verdict = judging.Verdict("vadd", "x.cu")
+    shown_verdict.reason = shown_verdict.case = text
+    shown_verdict.notes = shown_verdict.warnings = (text,)
+    assert not set("\x1b\r\x9b\u2028\u202e") & set(str(shown_verdict) + shown_verdict._repr_html_())
+    assert len(str(shown_verdict)) < 9000
+
+
+REMEMBERS_ELEMENTS = """
+__device__ float results[4096];
+__device__ int known[4096];
+__global__ void vadd(array<const float> a, array<const float> b, array<float> out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= out.size()) return;
+    if (!known[i]) results[i] = a[i] + b[i];
+    known[i] = 1;
+    out[i] = results[i];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        (REMEMBERS_ELEMENTS, False),
+        (REMEMBERS_ELEMENTS.replace("if (!known[i])", "if (known[i] < 2)"), True),
+        (REMEMBERS_ELEMENTS.replace("known[i] = 1;", "known[i]++;").replace("(!known[i])", "(known[i] == 40)"), False),
+    ],
+)  # fmt: skip
+def test_timed_launches_of_a_gpu_cannot_use_earlier_results(text, passes):
+    """The code that measures on a GPU runs on the simulator."""
+    task, rng = taskfile.load_task("vadd"), np.random.default_rng(1)
+    submission = {
+        "kind": "source", "text": text, "path": "x.cu", "name": task.name,
+        "parameters": [p.name for p in task.parameters], "signature": task.signature,
+    }  # fmt: skip
+    with judging.SubmissionProcess(submission, simulated=True) as runner:
+        runner.simulated = False
+        case = cases.draw_case(task, (1000,), "normal", rng)
+        times, returned = runner.time_case(task, case, None, rng)
+        assert times.keys() == {"cold_ms", "warm_ms"}
+        if passes:
+            judging._compare_results(task, case, returned)
+        else:
+            with pytest.raises(judging.Failed, match="elements of out are wrong"):
+                judging._compare_results(task, case, returned)
+
+
+def test_long_last_lines_of_a_submission_are_shortened(tmp_path):
+    text = python_answer("sys.stderr.write('x' * 10_000_000)\nsys.stderr.flush()\nos._exit(1)")
+    verdict = judge_submission("vadd", text, tmp_path, "py")
+    assert "with the exit status 1: xxx" in verdict.reason
+    assert len(verdict.reason) < 5000
 
 
 def test_expected_results_have_double_precision():
