@@ -14,7 +14,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import numbers
 import operator
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ import numpy as np
 from numbalite import _core, errors, frontend, required
 from numbalite.ndarray import above
 from numbalite.ndarray import assign as _assign
+from numbalite.ndarray import equality as _equality
 from numbalite.ndarray import implicit as _implicit
 from numbalite.ndarray import indexing as _indexing
 from numbalite.ndarray import printing as _printing
@@ -181,40 +181,7 @@ class DeviceNDArray(_core.DeviceArray, Views, Methods):
         return NotImplemented if own is None else own(other, self)
 
     def _compared_with_no_number(self, other, is_unequal):
-        """Returns the result of == or != with an operand that is not a number. The other operand's method is
-        called first. If that method returns NotImplemented, no element equals None or a string, as in NumPy.
-        Returns None if the elements must be compared."""
-        if self.dtype.names is not None or getattr(getattr(other, "dtype", None), "names", None):
-            return importlib.import_module("numbalite.ndarray.recordequality").compare_records(
-                self, other, is_unequal
-            )
-        inverts = is_unequal and type(other).__ne__ is object.__ne__
-        method = "__ne__" if is_unequal and not inverts else "__eq__"
-        answer = self._call_method_of(other, method)
-        shape, result = self.shape, is_unequal
-        if answer is not NotImplemented:
-            if not isinstance(answer, (bool, np.bool_)):
-                if not inverts:
-                    return answer
-                is_array = isinstance(answer, (np.ndarray, _core.DeviceArray))
-                return np.logical_not(answer) if is_array else not answer
-            result = bool(answer) != inverts
-        elif self.dtype.kind not in "biufcSU" or isinstance(other, numbers.Number):
-            return None
-        else:
-            value = other if isinstance(other, _core.DeviceArray) else np.asarray(other)
-            one_is_text = (self.dtype.kind in "SU") != (value.dtype.kind in "SU")
-            if value.ndim if value.dtype == object else not one_is_text:
-                return None
-            if value.dtype == object:
-                zero = np.zeros((), self.dtype).item()
-                if getattr(type(other), method)(other, zero) is not NotImplemented:
-                    return None
-            shape = np.broadcast_shapes(shape, value.shape)
-        with _assign.on_device(self.device):
-            made = _core.device_empty(shape, np.dtype(bool))
-        made.fill(result)
-        return made
+        return _equality.compare_with_no_number(self, other, is_unequal)
 
     def __contains__(self, value: object) -> bool:
         """Returns whether any element equals the value."""

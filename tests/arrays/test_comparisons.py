@@ -30,11 +30,44 @@ def test_comparison_with_non_numbers_is_unequal(compared, other):
 
 def test_comparisons_of_unsupported_dtypes_raise():
     """Tests objects that behave like numbers but have no dtype on the device."""
-    d = cuda.to_device(TABLE)
-    for other in (Decimal(3), np.array([3, None], object)):
+    table = cuda.to_device(TABLE)
+    integers = cuda.to_device(np.array([[3, 1], [2, 3]]))
+    refused = [(table, Decimal(3)), (table, np.array([3, None], object))]
+    refused += [(integers, np.timedelta64(3, "s")), (integers, np.array([3, 4], "m8[D]"))]
+    for d, other in refused:
         for compared in (operator.eq, operator.ne):
             with pytest.raises(TypeError, match="has no counterpart on the device"):
                 compared(d, other)
+
+
+def test_comparisons_with_dates_and_other_dtypes_match_numpy():
+    """NumPy compares no elements if numpy.equal has no loop for the two dtypes, and issues no
+    warning."""
+    random = random_generator()
+    for _ in range(60):
+        shape = [(), (1,), (3,), (2, 3), (0, 3)][random.integers(5)]
+        dtype = random.choice(["?", "i1", "u2", "i8", "u8", "f2", "f4", "f8", "c8", "c16"])
+        host = random.integers(0, 3, shape).astype(dtype)
+        kinds = ["M8[D]", "M8[ns]", "U3", "S2"]
+        if host.dtype.kind in "fc" or dtype == "u8":
+            kinds += ["m8[s]", "m8"]
+        other_shape = [(), (1,), (3,), (2, 1)][random.integers(4)]
+        other = random.integers(0, 3, other_shape).astype(random.choice(kinds))
+        if other.dtype.kind in "mM" and random.random() < 0.5:
+            other[random.random(other_shape) < 0.5] = "NaT"
+        for value in (other, other[()], other.tolist() if other.dtype.kind in "SU" else other):
+            for compared in (operator.eq, operator.ne):
+                assert_same_result(compared, host, value)
+    for value in (np.datetime64("2020"), np.timedelta64(3, "s"), np.zeros(4, "M8[s]")):
+        for call in (np.equal, np.not_equal, operator.lt, operator.add):
+            assert_same_result(call, np.ones(3), value)
+    strings = np.array(["a", "1", ""], np.dtypes.StringDType())
+    assert (cuda.ones(3) == strings).tolist() == [False] * 3
+    assert (cuda.ones(3) != strings).tolist() == [True] * 3
+    assert_same_result(operator.ne, np.ones(3), np.zeros(4, "M8[s]"))
+    assert_same_result(operator.eq, np.ones(3), np.dtype(float))
+    for value in (np.void(b"ab"), np.zeros(3, "V3"), np.zeros(3, [("a", "i4")])):
+        assert_same_result(operator.eq, np.ones(3), value)
 
 
 def test_elementwise_comparison_of_records_raises():
