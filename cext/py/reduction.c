@@ -63,7 +63,8 @@ static int is_plain_device_array(const nl_py_state *state, PyObject *value) {
 
 /* Returns a new tuple (Reducer, bytes of the initial value or None, dtype of the initial value).
  * Returns NULL without an exception if Python must make the call. */
-static PyObject *find_class(PyObject *classes, const nl_py_state *state, const request *r) {
+static PyObject *find_stored_reducer(PyObject *classes, const nl_py_state *state,
+                                     const request *r) {
     PyObject *found = NULL;
     int dtype = dtype_argument_number(r->dtype), out = NO_DTYPE;
     if (dtype < 0 || !is_plain_device_array(state, r->array) ||
@@ -176,8 +177,8 @@ static int read_initial(const nl_py_reducer *reducer, PyObject *number, PyObject
     return 1;
 }
 
-/* Reads the initial number of a call to *s. `class` is the tuple that find_class returns. Returns 0
- * if Python code must make the call. */
+/* Reads the initial number of a call to *s. `class` is the tuple that find_stored_reducer returns.
+ * Returns 0 if Python code must make the call. */
 static int read_initial_number(const request *r, PyObject *class, start *s) {
     PyObject *identity = PyTuple_GET_ITEM(class, 1);
     *s = (start){NULL, 0, NULL};
@@ -276,7 +277,7 @@ static PyObject *scan_planned(nl_py_reducer *reducer, const request *r) {
 static PyObject *call_cached_reducer(PyObject *classes, const nl_py_state *state,
                                      const request *r) {
     const nl_py_array *a = (const nl_py_array *)r->array;
-    PyObject *found = find_class(classes, state, r), *result = NULL;
+    PyObject *found = find_stored_reducer(classes, state, r), *result = NULL;
     if (!found)
         return NULL;
     nl_py_reducer *reducer = (nl_py_reducer *)PyTuple_GET_ITEM(found, 0);

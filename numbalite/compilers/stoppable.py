@@ -205,7 +205,7 @@ class _StopTestWriter:
             return
         head = self.declared + (_BEGIN if function.is_kernel else "")
         if is_recursive:
-            head += _test_flag(self.site(function, function.location))
+            head += _stop_test_ptx(self.site(function, function.location))
         tail = "ret;\n" if ptxloops.returns_at_end(function) else ""
         self.edits.append((function.begin, function.begin, head))
         self.edits.append((function.end, function.end, tail + _EXIT))
@@ -216,10 +216,10 @@ class _StopTestWriter:
         number = self.site(self.function, branch.location)
         text = branch.text
         if self._has_sleep(latch):
-            self._replace_statement(branch, f"\n{_test_flag(number)}{text};")
+            self._replace_statement(branch, f"\n{_stop_test_ptx(number)}{text};")
             return
         count = f"add.u32 %nl_count, %nl_count, {min(loop.cost, BUDGET)};\n"
-        test = f"mov.u32 %nl_count, 0;\n{_test_flag(number)}"
+        test = f"mov.u32 %nl_count, 0;\n{_stop_test_ptx(number)}"
         goes_on = f"setp.lt.u32 %nl_hit, %nl_count, {BUDGET};\n"
         parts = ptxloops.PLAIN_BRANCH.fullmatch(text)
         if parts is None:  # brx.idx
@@ -270,7 +270,7 @@ class _StopTestWriter:
         if predicate is not None:
             other = "" if negated else "!"
             text += f"{leave}@{other}{predicate} bra $nl_next{number};\n"
-        text += f"mov.u32 %nl_count, 0;\n{_test_flag(number)}bra {target};\n"
+        text += f"mov.u32 %nl_count, 0;\n{_stop_test_ptx(number)}bra {target};\n"
         self._replace_statement(
             branch, text + (f"$nl_next{number}:\n" if predicate is not None else "")
         )
@@ -305,14 +305,14 @@ class _StopTestWriter:
         self._replace_statement(
             branch,
             f"@{negated}{predicate} bra {body};\n{again}@{other}{predicate} bra $nl_next{number};\n"
-            f"mov.u32 %nl_count, 0;\n{_test_flag(number)}bra {target};\n$nl_next{number}:\n",
+            f"mov.u32 %nl_count, 0;\n{_stop_test_ptx(number)}bra {target};\n$nl_next{number}:\n",
         )
 
     def _replace_statement(self, statement, text):
         self.edits.append((statement.begin, statement.end, text))
 
 
-def _test_flag(number):
+def _stop_test_ptx(number):
     """Returns PTX that loads the flag, and exits if the flag is set."""
     return f"{_LOAD}mov.u32 %nl_site, {number};\n@%nl_hit bra $nl_exit;\n"
 

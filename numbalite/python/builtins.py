@@ -180,7 +180,7 @@ def _translate_numpy_round(call):
     return call.result(value.type, f"rint({value.text})")
 
 
-def _limits_rule(of: Any) -> Rule:
+def _finfo_rule(of: Any) -> Rule:
     """Translates np.finfo and np.iinfo for a type, or for the type of a value."""
     of = functools.cache(of)  # the cache returns the same object in each round
 
@@ -561,8 +561,8 @@ FUNCTIONS: dict[Any, Rule] = {
     len: _translate_len,
     any: _any_all_rule(ast.Or, reductions.FUNCTIONS[np.any]),
     all: _any_all_rule(ast.And, reductions.FUNCTIONS[np.all]),
-    np.finfo: _limits_rule(np.finfo),
-    np.iinfo: _limits_rule(np.iinfo),
+    np.finfo: _finfo_rule(np.finfo),
+    np.iinfo: _finfo_rule(np.iinfo),
     range: _translate_range,
     pointers.carray: pointers.array_rule("C"),
     pointers.farray: pointers.array_rule("F"),

@@ -219,11 +219,11 @@ CHILDREN = """
 import os, pathlib, subprocess, sys, time
 SLEEPS = "import os, pathlib, sys, time; pathlib.Path(f'pid{os.getpid()}').touch(); time.sleep(600)"
 
-def started(environment=None):
+def start_child_processes(environment=None):
     subprocess.Popen([sys.executable, "-S", "-c", SLEEPS], start_new_session=True, env=environment)
 
-started()
-started({})
+start_child_processes()
+start_child_processes({})
 for _ in range(2):
     if os.fork() == 0:                # orphans in sessions of their own
         os.setsid()
@@ -265,7 +265,7 @@ def test_child_processes_of_an_ended_program_are_killed(grade_answer, tmp_path):
 def test_child_processes_are_killed_without_their_supervisor(grade_answer, tmp_path):
     """Remaining processes are found by the program's mark in their environment; a process without
     the mark is not ended."""
-    kept = CHILDREN.replace("started({})\n", "started()\n")
+    kept = CHILDREN.replace("start_child_processes({})\n", "start_child_processes()\n")
     result = grade_answer(kept + "import signal\nos.kill(os.getppid(), signal.SIGKILL)\n" + RIGHT)
     assert _have_children_ended(tmp_path), result.text
 

@@ -28,7 +28,7 @@ class Interface:
         pass
 
 
-class Attribute:
+class AttributeHolder:
     def __init__(self, **values):
         self.__dict__.update(values)
 
@@ -39,13 +39,13 @@ current = cuda.default_stream()
 class ndarray(Interface):
     shape = property(lambda self: self.array.shape)
     dtype = property(lambda self: self.array.dtype)
-    data = property(lambda self: Attribute(ptr=self.array.address))
+    data = property(lambda self: AttributeHolder(ptr=self.array.address))
     _c_contiguous = property(lambda self: self.array.is_c_contiguous())
 
 
 cupy = types.ModuleType("cupy")
 cupy.ndarray, ndarray.__module__ = ndarray, "cupy"
-cupy.cuda = Attribute(get_current_stream=lambda: Attribute(ptr=current.handle))
+cupy.cuda = AttributeHolder(get_current_stream=lambda: AttributeHolder(ptr=current.handle))
 
 
 class Tensor(Interface):
@@ -63,7 +63,7 @@ class Tensor(Interface):
 torch = types.ModuleType("torch")
 torch.Tensor, Tensor.__module__ = Tensor, "torch"
 for name in ("bool int8 int16 int32 int64 uint8 float16 float32 float64 complex64 complex128").split():
-    setattr(torch, name, Attribute(name=name))
+    setattr(torch, name, AttributeHolder(name=name))
 sys.modules["cupy"], sys.modules["torch"] = cupy, torch
 
 from numbalite._core import from_interface as as_array
@@ -138,7 +138,7 @@ print("done")
 
 def test_unsupported_cupy_and_torch_arrays_use_the_interface(with_libraries):
     with_libraries("""
-def is_asked(x, error=None):
+def reads_interface(x, error=None):
     asked.clear()
     try: as_array(x)
     except Exception as problem: assert error and error in str(problem), problem
@@ -146,32 +146,32 @@ def is_asked(x, error=None):
     return bool(asked)
 
 d = cuda.to_device(np.arange(4, dtype="f4"))
-assert not is_asked(Tensor(d)) and not is_asked(ndarray(d))
+assert not reads_interface(Tensor(d)) and not reads_interface(ndarray(d))
 class Parameter(Tensor): pass
-assert is_asked(Parameter(d)), "a sub-class"
+assert reads_interface(Parameter(d)), "a sub-class"
 t = Tensor(d); t.requires_grad = True
-assert is_asked(t, "requires grad")
+assert reads_interface(t, "requires grad")
 t = Tensor(d); t.is_cuda = False
-assert is_asked(t)
+assert reads_interface(t)
 t = Tensor(d); t.is_sparse = True
-assert is_asked(t)
+assert reads_interface(t)
 times = cuda.to_device(np.zeros(3, "M8[s]"))
-assert is_asked(ndarray(times))
+assert reads_interface(ndarray(times))
 for name, bad in (("shape", 3), ("shape", (-1,)), ("shape", (1 << 62, 8)), ("shape", (1.0,)), ("data", None),
-                  ("dtype", "f4"), ("_c_contiguous", None), ("data", Attribute(ptr="x")), ("data", Attribute(ptr=-5)),
-                  ("data", Attribute(ptr=0)), ("shape", (1,) * 99)):
+                  ("dtype", "f4"), ("_c_contiguous", None), ("data", AttributeHolder(ptr="x")), ("data", AttributeHolder(ptr=-5)),
+                  ("data", AttributeHolder(ptr=0)), ("shape", (1,) * 99)):
     one = type("ndarray", (ndarray,), {"__module__": "cupy"})
     old = ndarray.__dict__[name]
     setattr(ndarray, name, property(lambda self: bad))
-    assert is_asked(ndarray(d)), (name, bad)
+    assert reads_interface(ndarray(d)), (name, bad)
     setattr(ndarray, name, old)
 def raise_key_error(self): raise KeyError("mine")
 old, ndarray.data = ndarray.data, property(raise_key_error)
-assert is_asked(ndarray(d))
+assert reads_interface(ndarray(d))
 ndarray.data = old
-assert not is_asked(ndarray(d))
+assert not reads_interface(ndarray(d))
 class ndarray(Interface): pass
-assert is_asked(ndarray(d)), "another library's, of the same name"
+assert reads_interface(ndarray(d)), "another library's, of the same name"
 print("done")
 """)
 
@@ -221,11 +221,11 @@ def test_lazy_conjugates_and_negatives_are_refused(with_libraries):
     converted if their class is a subclass, whose interface dictionary is read; they require no
     gradient."""
     with_libraries("""
-class Sub(Tensor):
+class TensorSubclass(Tensor):
     pass
 
 x, y = cuda.to_device(np.ones((3, 4), "c8")), cuda.to_device(np.ones((3, 4), "f4"))
-for kind in (Tensor, Sub):
+for kind in (Tensor, TensorSubclass):
     for array, flag in ((x, "conj"), (y[:, ::2], "neg"), (y[:1, :1], "neg"), (x.T, "conj")):
         asked.clear()
         lazy = kind(array)
@@ -234,10 +234,10 @@ for kind in (Tensor, Sub):
             try: do(lazy)
             except BufferError as error: assert f"pass resolve_{flag}() of it" in str(error), error
             else: raise AssertionError((kind, flag))
-        assert bool(asked) == (kind is Sub)
+        assert bool(asked) == (kind is TensorSubclass)
         setattr(lazy, "is_" + flag, lambda: False)
         assert as_array(lazy).address == array.address
-strange = Sub(y[:1, :1])
+strange = TensorSubclass(y[:1, :1])
 strange.is_neg = "no method"
 assert as_array(strange).address == y.address
 print("done")

@@ -107,13 +107,13 @@ MEMORY = """
 import ctypes, re
 libc = ctypes.CDLL(None)
 
-def regions(rights, name=""):
+def memory_regions(rights, name=""):
     for line in open("/proc/self/maps"):
         start, end = (int(x, 16) for x in line.split()[0].split("-"))
         if rights in line.split()[1] and name in line and end - start < 1 << 26:
             yield start, end
 
-def read(start, end):
+def read_memory(start, end):
     try:
         with open("/proc/self/mem", "rb") as memory:
             memory.seek(start)
@@ -121,7 +121,7 @@ def read(start, end):
     except (OSError, ValueError):
         return b""
 
-def forge(signature):
+def forge_message(signature):
     text = b'{"message": {"signature": "%s"}, "objects": []}' % signature
     os.write(int(sys.argv[1]), len(text).to_bytes(4, "big") + text)
 
@@ -129,7 +129,7 @@ SIGNATURE = re.compile(rb"[0-9a-f]{32}")
 """
 
 
-def with_memory(extra, value="a[i]"):
+def python_answer_with_memory(extra, value="a[i]"):
     return python_answer(MEMORY + extra, value)
 
 
@@ -150,20 +150,20 @@ PYTHON_ATTACKS = {
     "replaces the launch": (python_answer("import numbalite.judge.runner as r\nr._call_submission = lambda *a: ({}, [])"), "not correct"),
     "stops the supervisor": (python_answer("import signal\nos.kill(os.getppid(), signal.SIGKILL)\nos._exit(0)"), "not correct"),
     # attacks on signatures, keys and counters in memory
-    "searches the heap for a signature, and signs a verdict": (with_memory("for span in regions('rw', '[heap]'):\n    for found in SIGNATURE.findall(read(*span))[:50]: forge(found)\nos._exit(0)"), "not correct"),
-    "follows pointers of the stack to a signature": (with_memory("import struct\nspans = list(regions('rw'))\nfor start, end in regions('rw', '[stack]'):\n    for (at,) in struct.iter_unpack('Q', read(start, end)):\n        if any(low <= at < high for low, high in spans) and SIGNATURE.fullmatch(read(at, at + 32)): forge(read(at, at + 32))\nos._exit(0)"), "not correct"),
-    "removes the protection of pages, and recovers a key": (with_memory("for start, end in regions('---p'):\n    libc.mprotect(ctypes.c_void_p(start), 4096, 1)\n    found = SIGNATURE.search(read(start, start + 4096))\n    if found: forge(found[0])"), RETURNED),
-    "reads protected pages as a file, and signs a verdict": (with_memory("for start, end in regions('---p'):\n    for found in SIGNATURE.findall(read(start, min(end, start + (1 << 20)))): forge(found)\nos.environ['NUMBALITE_GRADED'] and forge(os.environb[b'NUMBALITE_GRADED'])"), "not correct"),
-    "searches for a canary, and overwrites it": (with_memory("canary = (0xDEADBEEFCAFEBABE).to_bytes(8, 'little')\nfor start, end in regions('rw'):\n    at = read(start, end).find(canary)\n    if at >= 0: ctypes.memset(start + at, 0, 8)"), RETURNED),
-    "makes constants writable, and changes them": (with_memory("import numbalite.judge.guarded as g\nnumber = g.unwritten_elements.__code__.co_code\nlibc.mprotect(ctypes.c_void_p(id(number) & -4096), 8192, 7)\nctypes.memset(id(number) + 40, 9, 2)"), RETURNED),
+    "searches the heap for a signature, and signs a verdict": (python_answer_with_memory("for span in memory_regions('rw', '[heap]'):\n    for found in SIGNATURE.findall(read_memory(*span))[:50]: forge_message(found)\nos._exit(0)"), "not correct"),
+    "follows pointers of the stack to a signature": (python_answer_with_memory("import struct\nspans = list(memory_regions('rw'))\nfor start, end in memory_regions('rw', '[stack]'):\n    for (at,) in struct.iter_unpack('Q', read_memory(start, end)):\n        if any(low <= at < high for low, high in spans) and SIGNATURE.fullmatch(read_memory(at, at + 32)): forge_message(read_memory(at, at + 32))\nos._exit(0)"), "not correct"),
+    "removes the protection of pages, and recovers a key": (python_answer_with_memory("for start, end in memory_regions('---p'):\n    libc.mprotect(ctypes.c_void_p(start), 4096, 1)\n    found = SIGNATURE.search(read_memory(start, start + 4096))\n    if found: forge_message(found[0])"), RETURNED),
+    "reads protected pages as a file, and signs a verdict": (python_answer_with_memory("for start, end in memory_regions('---p'):\n    for found in SIGNATURE.findall(read_memory(start, min(end, start + (1 << 20)))): forge_message(found)\nos.environ['NUMBALITE_GRADED'] and forge_message(os.environb[b'NUMBALITE_GRADED'])"), "not correct"),
+    "searches for a canary, and overwrites it": (python_answer_with_memory("canary = (0xDEADBEEFCAFEBABE).to_bytes(8, 'little')\nfor start, end in memory_regions('rw'):\n    at = read_memory(start, end).find(canary)\n    if at >= 0: ctypes.memset(start + at, 0, 8)"), RETURNED),
+    "makes constants writable, and changes them": (python_answer_with_memory("import numbalite.judge.guarded as g\nnumber = g.unwritten_elements.__code__.co_code\nlibc.mprotect(ctypes.c_void_p(id(number) & -4096), 8192, 7)\nctypes.memset(id(number) + 40, 9, 2)"), RETURNED),
     "clears all counters of the device": (python_answer("def clear():\n    for _ in range(300):\n        for o in gc.get_objects():\n            if isinstance(o, cuda.DeviceNDArray) and o.dtype != np.float32: o[...] = 0\n        time.sleep(0.01)\nthreading.Thread(target=clear, daemon=True).start()"), RETURNED),
     "fills all arrays of the device with its own results": (python_answer("import numbalite.judge.runner as r\nput = r._copy_to_device\ndef changed(given):\n    found = put(given)\n    for whole in found[1]: whole.fill(0)\n    return found\nr._copy_to_device = changed", "0"), "not correct"),
     "changes expected results, and delays the first call": (python_answer("time.sleep(1)\nfor o in gc.get_objects():\n    if isinstance(o, tuple):\n        for x in o:\n            if isinstance(x, np.ndarray) and x.dtype == np.float32 and x.flags.writeable: x[...] = np.nan"), RETURNED),
     "copies the expected results": (python_answer("import numbalite.judge.runner as r\nput = r._copy_to_device\ndef changed(given):\n    arguments, wholes = put(given)\n    same = [o for o in gc.get_objects() if isinstance(o, np.ndarray) and o.shape == arguments[2].shape]\n    if same: arguments[2].copy_to_device(np.ascontiguousarray(same[-1], np.float32))\n    return arguments, wholes\nr._copy_to_device = changed", "out[i]"), "not correct"),
     # of the system
-    "traces its parent, and changes its code": (with_memory("libc.ptrace(16, os.getppid(), 0, 0)\nlibc.ptrace(4, os.getppid(), 4096, 0)"), "not correct"),
-    "traps the calls that write results": (with_memory("import struct\ncode = struct.pack('HBBI' * 4, 0x20, 0, 0, 0, 0x15, 0, 1, 1, 6, 0, 0, 0x50001, 6, 0, 0, 0x7FFF0000)\nbuffer = ctypes.create_string_buffer(code)\nprogram = struct.pack('HxxxxxxQ', 4, ctypes.addressof(buffer))\nlibc.prctl(38, 1, 0, 0, 0)\nlibc.prctl(22, 2, ctypes.c_char_p(program))"), "not correct"),
-    "redirects a file of the C library to the pipe": (with_memory("stdout = ctypes.c_void_p.in_dll(libc, 'stdout').value\nctypes.c_int.from_address(stdout + 112).value = int(sys.argv[1])\nlibc.printf(b'correct')\nlibc.fflush(None)"), "not correct"),
+    "traces its parent, and changes its code": (python_answer_with_memory("libc.ptrace(16, os.getppid(), 0, 0)\nlibc.ptrace(4, os.getppid(), 4096, 0)"), "not correct"),
+    "traps the calls that write results": (python_answer_with_memory("import struct\ncode = struct.pack('HBBI' * 4, 0x20, 0, 0, 0, 0x15, 0, 1, 1, 6, 0, 0, 0x50001, 6, 0, 0, 0x7FFF0000)\nbuffer = ctypes.create_string_buffer(code)\nprogram = struct.pack('HxxxxxxQ', 4, ctypes.addressof(buffer))\nlibc.prctl(38, 1, 0, 0, 0)\nlibc.prctl(22, 2, ctypes.c_char_p(program))"), "not correct"),
+    "redirects a file of the C library to the pipe": (python_answer_with_memory("stdout = ctypes.c_void_p.in_dll(libc, 'stdout').value\nctypes.c_int.from_address(stdout + 112).value = int(sys.argv[1])\nlibc.printf(b'correct')\nlibc.fflush(None)"), "not correct"),
     "replaces a module by a file in the folder": (python_answer("for name in ('numpy', 'numbalite', 'json'):\n    with open(name + '.py', 'w') as f: f.write('raise SystemExit(0)')"), RETURNED),
     "changes the judge's own files": (python_answer("import numbalite.judge.compare as c\nwith open(c.__file__, 'r+') as f: f.write(f.read())"), "PermissionError"),
     "adds a file to the judge": (python_answer("import numbalite.judge as j\nnew = os.path.join(os.path.dirname(j.__file__), 'owned')\nos.mkdir(new)\nos.rmdir(new)"), "PermissionError"),

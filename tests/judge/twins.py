@@ -3,7 +3,7 @@ must accept it.
 
 A twin uses the same name, construct or technique for a correct kernel, or is the kernel without the mistake."""
 
-from judge.attacks import cuda_answer, python_answer, with_memory
+from judge.attacks import cuda_answer, python_answer, python_answer_with_memory
 from judge.corpus import HONEST, WRONG
 
 VADD = "int i = grid<1>(); if (i < out.size()) "
@@ -27,7 +27,7 @@ def _python_twin(extra="", value=SUM):
 
 
 def _memory_twin(extra):
-    return "vadd", with_memory(extra, SUM), "py"
+    return "vadd", python_answer_with_memory(extra, SUM), "py"
 
 
 # Mistakes whose twin is the honest kernel of the same task.

@@ -91,7 +91,7 @@ def run_notebook(book, path, kernels):
     """Runs the notebook from top to bottom; returns [name, passed, text] of each of the judge's
     verdicts."""
     if kernels is None:
-        return run_here(book, path)
+        return run_in_this_process(book, path)
     wanted = bool(assessed_names(book))
     if wanted:
         report = {"cell_type": "code", "id": "report", "metadata": {}, "execution_count": None}
@@ -145,7 +145,7 @@ class NotebookKernels:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def run_here(book, path):
+def run_in_this_process(book, path):
     """Returns the notebook with its outputs, executed in this process. Each cell has a name of its own, so
     that its source can be looked up."""
     from numbalite.course import judging

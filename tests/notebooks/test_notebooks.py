@@ -118,7 +118,7 @@ def test_notebook_runs_without_errors(path, notebook_kernels):
 def test_unfilled_notebook_passes_no_exercise(path):
     """The distributed notebook runs to its end, and no exercise passes."""
     book = books.read_notebook(path)
-    verdicts = books.run_here(book, path)
+    verdicts = books.run_in_this_process(book, path)
     assert [name for name, _, _ in verdicts] == books.assessed_names(book)
     for _, passed, text in verdicts:
         assert not passed, text

@@ -64,8 +64,8 @@ cuda.synchronize()
 assert _core.failed() == [], _core.failed()
 
 # what is alive at the end, in the ways in which things stay alive
-class Keeps: pass
-keeps = Keeps()
+class SelfReferencingObject: pass
+keeps = SelfReferencingObject()
 keeps.me, keeps.array = keeps, cuda.to_device(host)
 keeps.view = keeps.array[2:]
 sys.kept = cuda.to_device(host)

@@ -45,7 +45,7 @@ total = cuda.reduce("a + b")
 SOURCE = 'extern "C" { __device__ double weight[4]; __global__ void scale(double* x, int n) { int i = threadIdx.x; if (i < n) x[i] *= weight[i % 4]; } }'
 RECORD = np.dtype([("x", "f4"), ("n", "i2"), ("p", "f8", (2,))])
 
-class Things:
+class ObjectPool:
     """At most so many of a kind; a new one pushes a random one out."""
     def __init__(self, most):
         self.most, self.items = most, []
@@ -55,12 +55,12 @@ class Things:
         else:
             self.items.append(thing)
         return thing
-    def any(self):
+    def draw_item(self):
         return rng.choice(self.items)
 
-arrays, streams, events, hosts, graphs, others = Things(40), Things(8), Things(8), Things(12), Things(4), Things(12)
+arrays, streams, events, hosts, graphs, others = ObjectPool(40), ObjectPool(8), ObjectPool(8), ObjectPool(12), ObjectPool(4), ObjectPool(12)
 
-def device():
+def draw_device():
     return rng.randrange(DEVICES)
 
 def draw_stream_on(number):
@@ -68,25 +68,25 @@ def draw_stream_on(number):
     good = [s for n, s in streams.items if n == number]
     return rng.choice(good) if good and rng.random() < 0.6 else 0
 
-def array():
-    return arrays.any()
+def draw_array():
+    return arrays.draw_item()
 
 def make_array():
-    with cuda.gpus[device()]:
+    with cuda.gpus[draw_device()]:
         arrays.add(cuda.to_device(np.full(N, rng.random())))
 
 def make_from_host():
-    d = device()
+    d = draw_device()
     with cuda.gpus[d]:
-        arrays.add(cuda.to_device(hosts.any(), draw_stream_on(d)))
+        arrays.add(cuda.to_device(hosts.draw_item(), draw_stream_on(d)))
 
 def make_stream():
-    d = device()
+    d = draw_device()
     with cuda.gpus[d]:
         streams.add((d, cuda.stream(non_blocking=rng.random() < 0.5, priority=rng.choice((0, -1)))))
 
 def make_event():
-    d = device()
+    d = draw_device()
     with cuda.gpus[d]:
         event = cuda.event(timing=rng.random() < 0.5)
         event.record(draw_stream_on(d))
@@ -99,74 +99,74 @@ def make_host():
     host[:] = rng.random()
     hosts.add(host)
 
-def launch():
-    a = array()
+def launch_kernel():
+    a = draw_array()
     with cuda.gpus[a.device]:
         add[2, 32, draw_stream_on(a.device)](a, rng.random())
 
 def launch_on_host():
-    add[2, 32](hosts.any(), 1.0)
+    add[2, 32](hosts.draw_item(), 1.0)
 
-def ufunc():
-    a, b = array(), array()
+def call_ufunc():
+    a, b = draw_array(), draw_array()
     if a.device == b.device:
         with cuda.gpus[a.device]:
             arrays.add(plus(a, b, stream=draw_stream_on(a.device)))
 
-def ufunc_host():
-    hosts.add(plus(np.asarray(hosts.any()), rng.random()))
+def call_ufunc_on_host_array():
+    hosts.add(plus(np.asarray(hosts.draw_item()), rng.random()))
 
-def reductions():
-    a = array()
+def call_reductions():
+    a = draw_array()
     with cuda.gpus[a.device]:
         plus.reduce(a)
         mean(a)
         if rng.random() < 0.3:
             total(a)
 
-def copy():
-    a, b = array(), array()
+def copy_array():
+    a, b = draw_array(), draw_array()
     if rng.random() < 0.3:
         a, b = a[::-1], b
     own = draw_stream_on(rng.choice((a.device, b.device)))
     a.copy_to_device(b, own)
 
-def move():
-    arrays.add(cuda.to_device(array(), device=device()))
+def copy_to_random_device():
+    arrays.add(cuda.to_device(draw_array(), device=draw_device()))
 
-def download():
-    a = array()
+def download_array():
+    a = draw_array()
     hosts.add(a.copy_to_host(stream=draw_stream_on(a.device)))
 
-def download_into():
-    a, host = array(), hosts.any()
+def download_into_host_array():
+    a, host = draw_array(), hosts.draw_item()
     a.copy_to_host(np.asarray(host) if rng.random() < 0.5 else host, draw_stream_on(a.device))
 
-def upload():
-    a = array()
-    a.copy_to_device(hosts.any(), draw_stream_on(a.device))
+def upload_array():
+    a = draw_array()
+    a.copy_to_device(hosts.draw_item(), draw_stream_on(a.device))
 
-def assign():
-    a = array()
+def assign_to_slice():
+    a = draw_array()
     with cuda.gpus[a.device]:
-        a[rng.randrange(N):] = rng.choice((3, 1.5, array()[0]))
+        a[rng.randrange(N):] = rng.choice((3, 1.5, draw_array()[0]))
         a.fill(rng.random(), draw_stream_on(a.device))
 
-def views():
-    a = array()
+def create_views():
+    a = draw_array()
     a[1:][::2], a.reshape(6, 8).T[2], a.view("i8"), a.ravel(), a[5], repr(a)
     others.add(a.reshape(6, 8).T)
 
-def convert():
-    a = array()
+def convert_array():
+    a = draw_array()
     others.add(a.astype(rng.choice(("f4", "i4", "c16"))))
 
-def record():
+def use_record_array():
     d = cuda.to_device(np.zeros(4, RECORD))
     d[1]["x"] = 3
     others.add(d[2])
 
-def graph():
+def capture_and_launch_graph():
     with cuda.gpus[0]:
         s = cuda.stream(non_blocking=rng.random() < 0.5)
         a = next((a for a in arrays.items if a.device == 0), None)
@@ -183,9 +183,9 @@ def graph():
         g.launch(s)
         graphs.add((g, s))
 
-def graph_again():
+def launch_graph_again():
     if graphs.items:
-        g, s = graphs.any()
+        g, s = graphs.draw_item()
         g.launch(s)
         if rng.random() < 0.5:
             a = next((a for a in arrays.items if a.device == 0), None)
@@ -197,20 +197,20 @@ def count(stream, status, arg):
     global called
     called += 1
 
-def callback():
+def add_stream_callback():
     if streams.items:
-        streams.any()[1].add_callback(count, array())
+        streams.draw_item()[1].add_callback(count, draw_array())
 
 def wait_event():
     if events.items and streams.items:
-        d, s = streams.any()
+        d, s = streams.draw_item()
         with cuda.gpus[d]:
-            events.any().wait(s)
+            events.draw_item().wait(s)
     if events.items and rng.random() < 0.2:
-        events.any().synchronize()
+        events.draw_item().synchronize()
 
-def exchange():
-    a = array()
+def exchange_arrays():
+    a = draw_array()
     with cuda.gpus[a.device]:
         others.add(cuda.from_dlpack(a))
         others.add(cuda.as_cuda_array(Foreign(a)))
@@ -221,21 +221,21 @@ class Foreign:
         self.__cuda_array_interface__ = array.__cuda_array_interface__
         self.me = self  # only the collector finds it
 
-def pickled():
-    others.add(pickle.loads(pickle.dumps(array(), 5)))
+def pickle_array():
+    others.add(pickle.loads(pickle.dumps(draw_array(), 5)))
 
-def ipc():
+def export_ipc_handle():
     d = cuda.ipc_array(N)
     others.add(pickle.dumps(d.get_ipc_handle()))
 
-def module():
+def load_module_and_launch():
     m = cuda.module(SOURCE)
     m.get_global("weight")[:] = np.arange(4.0)
     a = cuda.to_device(np.ones(8))
     m.scale[1, 8](a, 8)
     others.add(m)
 
-def pin():
+def copy_pinned_array():
     x = np.zeros(5000)
     s = cuda.stream()
     with cuda.pinned(x):
@@ -244,17 +244,17 @@ def pin():
         s.synchronize()
 
 def run_in_thread():
-    def work():
-        with cuda.gpus[device()]:
+    def use_array_in_thread():
+        with cuda.gpus[draw_device()]:
             x = cuda.to_device(np.zeros(N))
             add[2, 32](x, 1.0)
             others.add(x)
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=use_array_in_thread)
     thread.start()
     thread.join()
 
-def refused():
-    a = array()
+def call_with_invalid_arguments():
+    a = draw_array()
     for call in rng.sample([
         lambda: a[N], lambda: add[2, 32](a, "x"), lambda: add[2, 32](a), lambda: add[1, 5000](a, 1.0), lambda: plus(a, a, a, a), lambda: a.reshape(7),
         lambda: a.astype("O"), lambda: cuda.to_device(a, device=99), lambda: cuda.device_array((2**40, 2**20)), lambda: a.copy_to_host(np.zeros(3)),
@@ -266,7 +266,7 @@ def refused():
         except (ValueError, TypeError, IndexError, AttributeError, MemoryError, RuntimeError, StopIteration, BufferError, NotImplementedError, errors.NumbaliteError):
             pass
 
-def faulty():
+def run_failing_kernel():
     if not cuda.is_simulated():
         return
     x = cuda.to_device(np.zeros(N))
@@ -278,7 +278,7 @@ def faulty():
     else:
         raise SystemExit("the assert was not seen")
 
-def memory():
+def exceed_pool_limit():
     pool = cuda.memory_pool()
     pool.limit = pool.used + 100
     try:
@@ -291,7 +291,7 @@ def memory():
         pool.trim()
     cuda.current_context().get_memory_info()
 
-def drop():
+def drop_random_objects():
     for things in rng.sample([arrays, streams, events, hosts, graphs, others], 2):
         if len(things.items) > 4:
             del things.items[rng.randrange(len(things.items))]
@@ -299,19 +299,19 @@ def drop():
         gc.collect()
 
 def synchronize():
-    with cuda.gpus[device()]:
+    with cuda.gpus[draw_device()]:
         cuda.synchronize()
 
-COMMON = [make_array, make_from_host, launch, ufunc, copy, move, download, download_into, upload, assign, views, drop]
-SOMETIMES = [make_stream, make_event, make_host, launch_on_host, ufunc_host, reductions, convert, record, callback, wait_event, exchange, pickled, graph_again, refused, synchronize]
-RARE = [graph, ipc, module, pin, run_in_thread, faulty, memory]
+COMMON = [make_array, make_from_host, launch_kernel, call_ufunc, copy_array, copy_to_random_device, download_array, download_into_host_array, upload_array, assign_to_slice, create_views, drop_random_objects]
+SOMETIMES = [make_stream, make_event, make_host, launch_on_host, call_ufunc_on_host_array, call_reductions, convert_array, use_record_array, add_stream_callback, wait_event, exchange_arrays, pickle_array, launch_graph_again, call_with_invalid_arguments, synchronize]
+RARE = [capture_and_launch_graph, export_ipc_handle, load_module_and_launch, copy_pinned_array, run_in_thread, run_failing_kernel, exceed_pool_limit]
 CHOICES = COMMON * 8 + SOMETIMES * 3 + RARE
 
-def run(count):
+def run_random_operations(count):
     for _ in range(count):
         rng.choice(CHOICES)()
 
-def state():
+def resource_counts():
     for _ in range(3):
         gc.collect()
         for number in range(DEVICES):
@@ -324,7 +324,7 @@ def state():
     return {"objects": len(gc.get_objects()), "descriptors": len(os.listdir("/proc/self/fd")),
             "threads": len(os.listdir("/proc/self/task")), "resident": resident}
 
-def clear():
+def drop_all_objects():
     for things in (arrays, streams, events, hosts, graphs, others):
         things.items.clear()
     cudaufunc._casts.clear()
@@ -332,23 +332,23 @@ def clear():
     for number in range(DEVICES):
         with cuda.gpus[number]:
             cuda.memory_pool().trim()
-    return state(), dict(_core.live())
+    return resource_counts(), dict(_core.live())
 
-def fill():
+def create_objects():
     for _ in range(4):
         make_array(); make_host(); make_stream(); make_event()
 
 ctypes.CDLL(None).mallopt(-8, 1)  # M_ARENA_MAX: how many arenas there are is chance
-fill()
+create_objects()
 for operation in CHOICES[::-1]:
     operation()
-run(max(3000, OPERATIONS // 10))
-before = clear()
-fill()
+run_random_operations(max(3000, OPERATIONS // 10))
+before = drop_all_objects()
+create_objects()
 start = time.perf_counter()
-run(OPERATIONS)
+run_random_operations(OPERATIONS)
 seconds = time.perf_counter() - start
-after = clear()
+after = drop_all_objects()
 print(f"{OPERATIONS} operations, {OPERATIONS / seconds:.0f} a second; {called} callbacks")
 print("before", before)
 print("after ", after)

@@ -35,7 +35,7 @@ class FalseProtocols:
 class Text(str):
     pass
 
-def things():
+def sample_arguments():
     d = cuda.to_device(np.arange(12, dtype="f4").reshape(3, 4))
     return [
         None, True, -1, 0, 1, 3, 2**31, 2**63, -2**63, 2**64, 2**200, 1.5, float("nan"), 1j,
@@ -55,7 +55,7 @@ NOT = {"configure", "fail_call_at", "fail_alloc_at", "from_pointer", "reset_devi
        "hold_context",  # releasing a context that is not held destroys it for all
        "set_allocator", "pool_set_limits", "host_register", "host_unregister", "prefetch", "advise"}
 
-def callables():
+def functions_under_test():
     if what == "module":
         for name in dir(_core):
             if name not in NOT and not name.startswith("__") and callable(getattr(_core, name)):
@@ -88,8 +88,8 @@ def body(x, n):
 
 report = os.open(sys.argv[4], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 counts = 0
-for name, function in list(callables()):
-    given = things()
+for name, function in list(functions_under_test()):
+    given = sample_arguments()
     for _ in range(rounds):
         arguments = random.choices(given, k=random.choice([0, 1, 1, 1, 2, 2, 3, 4]))
         keywords = {}
@@ -200,7 +200,7 @@ import numpy as np, pytest
 from numbalite import _core, cuda, guvectorize, vectorize
 warnings.simplefilter("ignore")
 
-class Evil:
+class ObjectThatFreesMemory:
     def __init__(self, act):
         self.act = act
     @property
@@ -209,7 +209,7 @@ class Evil:
         self.keep = cuda.to_device(np.ones(64, "f4"))
         return self.keep.__cuda_array_interface__
 
-class EvilNumber:
+class NumberThatFreesMemory:
     def __init__(self, act):
         self.act = act
     def __float__(self):
@@ -236,7 +236,7 @@ def gplus(x, y, z):
 calls = {
     "typed": lambda d, e: typed[1, 64](d, e),
     "generic": lambda d, e: generic[1, 64](d, e),
-    "number": lambda d, e: number[1, 64](d, EvilNumber(e.act)),
+    "number": lambda d, e: number[1, 64](d, NumberThatFreesMemory(e.act)),
     "hosts": lambda d, e: typed[1, 64](d, e) or typed[1, 64](np.ones(64, "f4"), e),
     "plus": lambda d, e: plus(d, e),
     "gplus": lambda d, e: gplus(d, e),
@@ -247,13 +247,13 @@ for name, call in calls.items():
         d = cuda.to_device(ones)
         acts = {"close": cuda.close, "reset": cuda.gpus[0].reset, "ipc": lambda: d.get_ipc_handle()}
         try:
-            call(d, Evil(acts[act]))
+            call(d, ObjectThatFreesMemory(acts[act]))
         except RuntimeError as error:
             assert "was reset" in str(error) or "call it again" in str(error), error
         else:                       # the array was read after it had moved
             assert (name, act) == ("generic", "ipc") and d.copy_to_host().sum() == 64, (name, act)
         d = cuda.to_device(ones)
-        call(d, Evil(lambda: None))
+        call(d, ObjectThatFreesMemory(lambda: None))
         assert d.copy_to_host().sum() == 64, name
 
 # on a GPU, a filter for the warning about host arrays is the program's code too
@@ -270,5 +270,5 @@ with stream.capture() as graph:
     typed[1, 64, stream](d, d)
 e = cuda.to_device(ones)
 with pytest.raises(RuntimeError, match="call it again"):
-    graph.launches[0].update(e, Evil(lambda: e.get_ipc_handle()))
+    graph.launches[0].update(e, ObjectThatFreesMemory(lambda: e.get_ipc_handle()))
 """)

@@ -130,32 +130,32 @@ import sys, types, warnings
 from numbalite import config, cuda
 from numbalite.runtime import devices, workers
 workers.get_worker = lambda: types.SimpleNamespace(name="w-3")
-def told(device=0):
+def warnings_of_worker(device=0):
     workers._here.clear()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         workers.warn_of_shared_device(device)
         workers.warn_of_shared_device(device)
     return [str(w.message) for w in caught]
-(message,) = told()
+(message,) = warnings_of_worker()
 assert message.startswith("worker w-3 uses device 0 of 2")
-assert not told(1)
+assert not warnings_of_worker(1)
 with cuda.gpus[0]:
-    assert not told()
+    assert not warnings_of_worker()
 config.DEVICE = 0
-assert not told()
+assert not warnings_of_worker()
 del config.DEVICE
 sys.modules["dask_cuda"] = None
-assert not told()
+assert not warnings_of_worker()
 del sys.modules["dask_cuda"]
-assert told()
+assert warnings_of_worker()
 cuda.set_default_device(0)
-assert not told()
+assert not warnings_of_worker()
 devices.default_is_chosen = False
-def nobody():
+def raise_no_task():
     raise ValueError("no task")
-workers.get_worker = nobody
-assert not told()
+workers.get_worker = raise_no_task
+assert not warnings_of_worker()
 """
     run_python(code, NUMBALITE_DRIVER="sim", NUMBALITE_SIM_DEVICES="2")
     run_python(code.replace("(message,) = ", "assert not ").partition("\nassert message")[0],

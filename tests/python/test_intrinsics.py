@@ -107,7 +107,7 @@ def vector_arithmetic(r):
 
 
 @cuda.jit
-def halves_in_operations(a, b, r, z):
+def operate_on_halves(a, b, r, z):
     r[0], r[1] = a[0] % b[0], a[1] // b[1]
     r[2] = True % b[0]
     z[0], z[1], z[2] = a[0] + z[3], z[3] * a[0], z[3] / a[1]
@@ -119,7 +119,7 @@ def halves_in_operations(a, b, r, z):
 def test_float16_operands_match_numpy():
     a, b, three = np.array([-7.5, 3.25], "f2"), np.array([2, -1.5], "f2"), np.complex64(3 + 1j)
     r, z = np.zeros(4, "f2"), np.full(6, three)
-    halves_in_operations[1, 1](a, b, r, z)
+    operate_on_halves[1, 1](a, b, r, z)
     assert r.tolist() == [a[0] % b[0], a[1] // b[1], True % b[0], 1]
     sums = [a[0] + three, three * a[0], three / a[1]]
     np.testing.assert_allclose(z, [*sums, three, np.sin(a[0]), a[1]], rtol=1e-3)
@@ -191,7 +191,7 @@ def test_vector_types_have_numbas_aliases():
 
 
 @cuda.jit
-def bit_reversed(i, small, wide, out):
+def reverse_bits(i, small, wide, out):
     out[0] = cuda.brev(i)
     out[1] = cuda.brev(i) >> (32 - 3)
     out[2] = cuda.brev(np.int32(1)) > 0
@@ -202,7 +202,7 @@ def bit_reversed(i, small, wide, out):
 def test_bit_reversal_uses_32_bits_as_in_numba_cuda():
     """Bit operations that fast Fourier transforms need, on an int64 such as cuda.grid(1)."""
     out = np.zeros(5, np.int64)
-    bit_reversed[1, 1](3, np.int8(-1), np.uint64(1), out)
+    reverse_bits[1, 1](3, np.int8(-1), np.uint64(1), out)
     assert out.tolist() == [3 << 30, 6, 1, (1 << 32) - 1, 1 << 31]
 
 

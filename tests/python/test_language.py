@@ -77,7 +77,7 @@ def control_flow(n, out):
 
 
 @cuda.jit
-def odds_and_ends(mask, x, out):
+def none_arguments_and_nested_functions(mask, x, out):
     if mask is None or mask[0] > 0:
         out[0] = 1
     if (n := len(x)) > 2:
@@ -104,7 +104,9 @@ def odds_and_ends(mask, x, out):
 
 def test_none_arguments_and_other_constructs_match_python(assert_as_python):
     for mask in (None, np.ones(1), np.zeros(1)):
-        assert_as_python(odds_and_ends, mask, np.arange(5, dtype=np.float32), np.zeros(8))
+        assert_as_python(
+            none_arguments_and_nested_functions, mask, np.arange(5, dtype=np.float32), np.zeros(8)
+        )
 
 
 def test_control_flow_matches_python(assert_as_python):
@@ -174,7 +176,7 @@ def test_number_operations_match_python(assert_as_python):
 
 
 @cuda.jit
-def calls_in_conditions(x, ints):
+def call_in_conditions(x, ints):
     def record_and_read(k):
         ints[0] = ints[0] * 10 + k  # the order and the number of the evaluations
         return x[k]
@@ -194,7 +196,7 @@ def calls_in_conditions(x, ints):
 
 def test_calls_in_conditions_are_evaluated_once(assert_as_python):
     for x in ([0, 3, 3, 2, 9, 0], [4, 3, 5, 6, -1, 2], [1, 2, 3, 4, 5, 0]):
-        assert_as_python(calls_in_conditions, np.array(x), np.zeros(7, np.int64))
+        assert_as_python(call_in_conditions, np.array(x), np.zeros(7, np.int64))
 
 
 @cuda.jit
@@ -239,7 +241,7 @@ def test_tuple_comparison_matches_python(assert_as_python):
 
 
 @cuda.jit
-def changed_meanwhile(a, b, n, out):
+def change_loop_bounds(a, b, n, out):
     for i, j in enumerate(range(n, a[0], 2)):
         a[0] += 1
         n += 5
@@ -261,12 +263,12 @@ def changed_meanwhile(a, b, n, out):
 
 def test_loops_evaluate_their_range_once(assert_as_python):
     assert_as_python(
-        changed_meanwhile, np.array([9, 2, 6, 1]), np.array([1, 6, 7]), 1, np.zeros(4, np.int64)
+        change_loop_bounds, np.array([9, 2, 6, 1]), np.array([1, 6, 7]), 1, np.zeros(4, np.int64)
     )
 
 
 @cuda.jit
-def to_the_power(x, n, out):
+def raise_to_power(x, n, out):
     i = cuda.threadIdx.x
     out[i] = x[i] ** n[i]
 
@@ -277,7 +279,7 @@ def test_negative_integer_powers_are_truncated(dtype):
     if x**-n is not representable."""
     x = np.array([1, -1, -1, 3, 2, 24, -10], dtype)
     out = np.full(x.size, 9, dtype)
-    to_the_power[1, x.size](x, np.array([-7, -7, -8, -1, -64, -24, -99], dtype), out)
+    raise_to_power[1, x.size](x, np.array([-7, -7, -8, -1, -64, -24, -99], dtype), out)
     assert out.tolist() == [1, -1, 1, 0, 0, 0, 0]
 
 
@@ -387,14 +389,14 @@ def test_numpy_scalar_functions_match_numpy():
 
 
 @cuda.jit
-def numbers_drawn(counts, out):
+def atomics_in_unused_arguments(counts, out):
     out[0] = np.where(counts[0] > 5, cuda.atomic.add(counts, 0, 1), cuda.atomic.add(counts, 1, 1))
     out[1] = np.logical_and(cuda.atomic.add(counts, 0, 1) > 9, cuda.atomic.add(counts, 1, 1) > 9)
 
 
 def test_unused_function_arguments_are_evaluated():
     counts, out = np.zeros(2, np.int32), np.full(2, 9)
-    numbers_drawn[1, 1](counts, out)
+    atomics_in_unused_arguments[1, 1](counts, out)
     assert counts.tolist() == [2, 2] and out.tolist() == [0, 0]
 
 

@@ -26,7 +26,7 @@ from numbalite import cuda
 from numbalite.errors import KernelError
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
-LATEST = 20  # seconds: on a busy machine all is late, and these kernels never end
+LATEST = 20  # seconds: on a busy machine all is raise_timeout, and these kernels never end
 
 SOURCE = """
 __global__ void spins(volatile int *x) {
@@ -186,13 +186,13 @@ def test_signal_handlers_run_during_waits(run_program):
     exception."""
     code = r"""
     calls = []
-    def noted(number, frame):
+    def record_signal(number, frame):
         calls.append(x.is_c_contiguous())
         signal.setitimer(signal.ITIMER_REAL, 0.2)
-    signal.signal(signal.SIGUSR1, noted)
-    def late(number, frame):
+    signal.signal(signal.SIGUSR1, record_signal)
+    def raise_timeout(number, frame):
         raise TimeoutError("too slow")
-    signal.signal(signal.SIGALRM, late)
+    signal.signal(signal.SIGALRM, raise_timeout)
     m.spins[1, 32](x)
     threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1)).start()
     try:
@@ -241,7 +241,7 @@ LOOPS = {
 """Each loop is one line: an interrupt may come at its jump, which belongs to the line of `for`."""
 
 
-@pytest.mark.skipif(TSAN, reason="ThreadSanitizer delivers signals late")
+@pytest.mark.skipif(TSAN, reason="ThreadSanitizer delivers signals raise_timeout")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", LOOPS)
 def test_an_interrupt_reports_the_users_line(optimized_host_code, name, threads):
@@ -263,7 +263,7 @@ def test_an_interrupt_reports_the_users_line(optimized_host_code, name, threads)
         assert not re.search("(running|spinning)(;|$)", str(caught.value))
 
 
-@pytest.mark.skipif(TSAN, reason="ThreadSanitizer delivers signals late")
+@pytest.mark.skipif(TSAN, reason="ThreadSanitizer delivers signals raise_timeout")
 def test_an_interrupt_without_line_information_recommends_it():
     kernel = cuda.jit(source=f"__global__ void k(int *x) {{ {LOOPS['alone']} }}", name="k")
     kernel.get_regs_per_thread()
