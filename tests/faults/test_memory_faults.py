@@ -163,8 +163,8 @@ def test_failing_release_prints_and_does_not_raise(operation, capfd):
     operation()
     for step in range(1, 6):
         _core.fail_call_at(step, OUT_OF_MEMORY, True)
-        # The end of a `with` block can raise an exception, so a failed release raises there.
-        with contextlib.suppress(errors.CudaAPIError if "block" in operation.__name__ else ()):
+        # The end of a `with` statement can raise an exception, so a failed release raises there.
+        with contextlib.suppress(errors.CudaAPIError if "context" in operation.__name__ else ()):
             operation()
         _core.fail_call_at(0)
     operation()
