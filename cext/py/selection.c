@@ -3,11 +3,15 @@
  * elements per thread; Python code compiles each kernel once. */
 #include <stdio.h>
 #include <string.h>
+#include "core/pinned.h"
 #include "core/reducelaunch.h"
 #include "core/reducelimit.h"
+#include "core/wait.h"
+#include "py/capture.h"
 #include "py/devarray.h"
 #include "py/launches.h"
 #include "py/stream.h"
+#include "py/trace.h"
 
 enum {
     THREADS = 256,          /* threads per block of reverse_rest */
@@ -182,6 +186,66 @@ static int launch_selection(selection *s, PyObject *count, PyObject *stream) {
     return result;
 }
 
+/* ---- the number of selected elements ---- */
+
+/* Returns a new array of one int64 at the beginning of a page-locked block. */
+static PyObject *count_array_in_block(const selection *s, const nl_pinned *block) {
+    nl_layout scalar = {.ndim = 1, .itemsize = sizeof(int64_t), .shape = {1}};
+    nl_py_array_parts parts = {.address = block->address};
+    nl_error err;
+    PyObject *array = NULL;
+    nl_layout_set_c(&scalar);
+    if (nl_buffer_wrap_memory(block->device, block->address, sizeof(int64_t), NULL, NULL,
+                              &parts.buffer, &err) < 0)
+        return nl_py_raise(&err);
+    parts.descr = nl_py_hostarray_descr_of_dtype(NL_INT64);
+    if (parts.descr) {
+        parts.element = nl_py_hostarray_element_of_descr(parts.descr);
+        array = nl_py_devarray_new(s->state, &parts, &scalar);
+    }
+    Py_XDECREF(parts.descr);
+    nl_buffer_release(parts.buffer);
+    return array;
+}
+
+/* Launches the selection and waits for it. The kernel writes the number of selected elements to the
+ * page-locked block, so that no copy follows it. */
+static PyObject *select_with_block(selection *s, nl_pinned *block, PyObject *stream) {
+    nl_error err;
+    CUstream handle;
+    int status = -1, is_idle = 1;
+    PyObject *count = count_array_in_block(s, block);
+    if (count && nl_py_stream_from_argument(s->state, stream, &handle, NULL) == 0 &&
+        launch_selection(s, count, stream) == 0) {
+        NL_UNLOCKED({
+            status = NL_CU(&err, StreamSynchronize, handle);
+            if (status < 0)
+                is_idle = nl_wait_until_idle(handle);
+        });
+        if (status < 0)
+            nl_py_raise(&err);
+    }
+    Py_XDECREF(count);
+    PyObject *number = status < 0 ? NULL : PyLong_FromLongLong(*(const int64_t *)block->host);
+    if (is_idle)
+        nl_pinned_release(block);
+    else
+        nl_pinned_release_after_work(block, handle);
+    return number;
+}
+
+/* Returns the number of selected elements, or None without a launch if an array on the device must
+ * receive the number. */
+static PyObject *select_and_count(selection *s, PyObject *stream) {
+    nl_pinned *block = NULL;
+    nl_error ignored;
+    if (s->size == 0)
+        return PyLong_FromLong(0);
+    if (!nl_capture_is_any_active() && !nl_py_is_tracing() && nl_device_current(&ignored))
+        (void)nl_pinned_acquire(s->array->buffer->device, &block, &ignored);
+    return block ? select_with_block(s, block, stream) : Py_NewRef(Py_None);
+}
+
 static int read_kind(const char *name) {
     int kind = 0;
     while (kind < KINDS && strcmp(name, kind_names[kind]) != 0)
@@ -205,13 +269,15 @@ static PyObject *select_elements(PyObject *module, PyObject *args) {
     s.apart = apart;
     if (s.kind == KINDS || !nl_py_devarray_check(s.state, array) ||
         (s.mask && !nl_py_devarray_check(s.state, mask)) || !nl_py_devarray_check(s.state, out) ||
-        !nl_py_devarray_check(s.state, count))
+        !(count == Py_None || nl_py_devarray_check(s.state, count)))
         return PyErr_Format(PyExc_TypeError, "select_elements() accepts device arrays");
     if (s.mask &&
         (s.mask->ndim != s.array->ndim || s.mask->itemsize != 1 ||
          memcmp(s.mask->shape, s.array->shape, (size_t)s.mask->ndim * sizeof(int64_t)) != 0))
         return PyErr_Format(PyExc_ValueError, "a mask has the shape of the array");
     s.size = nl_py_devarray_count(s.array);
+    if (count == Py_None)
+        return select_and_count(&s, nl_py_stream_null_if_none(stream));
     if (s.size == 0)
         return PyObject_CallMethod(count, "fill", "iO", 0, stream);
     if (launch_selection(&s, count, nl_py_stream_null_if_none(stream)) < 0)
@@ -223,6 +289,9 @@ static PyMethodDef functions[] = {
     {"select_elements", select_elements, METH_VARARGS,
      "select_elements(loops, what, array, mask, out, count, step, apart, stream): "
      "launches the selection of elements by a mask, or by the function of `loops` if mask is None. "
+     "count: a device array that receives their number. "
+     "If count is None, waits and returns the number, "
+     "or returns None without a launch if this is impossible, as in a capture. "
      "step: bytes between the selected elements in out. "
      "apart: bytes between the indices of an element."},
     {NULL, NULL, 0, NULL}};

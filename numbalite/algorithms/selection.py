@@ -67,14 +67,15 @@ def launch_selection(
     what: str,
     array: DeviceNDArray,
     out: DeviceNDArray,
-    count: DeviceNDArray,
+    count: DeviceNDArray | None,
     *,
     loops: Any = None,
     mask: Any = None,
     steps: Any = None,
     stream: Any = 0,
-) -> None:
-    """Launches the kernel of select.cuh for the selection `what`.
+) -> int | None:
+    """Launches the kernel of select.cuh for the selection `what`. Without `count`, waits and returns the number of
+    selected elements, or returns None without a launch if `count` is necessary.
 
     "values" and "halves" write to a 1-D `out`. "indices" writes indices to `out` with `steps`, the strides in
     bytes from element to element, and from axis to axis of one element. "spread" and "cover" read
@@ -82,7 +83,7 @@ def launch_selection(
     """
     step, apart = steps or (out.strides[0], 0)
     loops = loops or mask_selection_kernels()
-    _core.select_elements(loops, what, array, mask, out, count, step, apart, stream)
+    return _core.select_elements(loops, what, array, mask, out, count, step, apart, stream)
 
 
 def select_by_mask(
@@ -95,16 +96,20 @@ def select_by_mask(
     A small array is selected into an array with space for all elements, by the kernel that counts them."""
     size, steps = mask.size, None
     is_small = size * math.prod(dims) * dtype.itemsize <= _MAX_CAPACITY
-    count = size if is_small else int(np.count_nonzero(mask))
-    out = _core.device_empty((*dims[:axis], count, *dims[axis:]), dtype, "C")
-    found = empty_count()
+    capacity = size if is_small else int(np.count_nonzero(mask))
+    out = _core.device_empty((*dims[:axis], capacity, *dims[axis:]), dtype, "C")
+    if not out.size:
+        return out
     if what == "indices":
         steps = out.strides[axis], out.strides[1 - axis]
-    if out.size:
-        launch_selection(what, array, out, found, mask=mask, steps=steps, stream=stream)
-    if not (is_small and out.size):
-        return out
-    count = count_as_int(found, stream)
+    options = {"mask": mask, "steps": steps, "stream": stream}
+    count = launch_selection(what, array, out, None, **options) if is_small else None
+    if count is None:
+        found = empty_count()
+        launch_selection(what, array, out, found, **options)
+        if not is_small:
+            return out
+        count = count_as_int(found, stream)
     part = out[:, :count] if axis else out[:count]
     return part if 2 * count >= size else part.copy(stream=stream)  # frees unused memory
 
