@@ -91,7 +91,7 @@ TWINS = {
     "knows the judge's constant data": _cuda_twin(value="a[i] == a[0] && b[i] == b[0] ? a[0] + b[0] : a[i] + b[i]"),
     "computes a part": _cuda_twin(value="i % 1000 == 999 ? b[i] + a[i] : a[i] + b[i]"),
     "is right for the judge's fixed sizes": _cuda_twin("__device__ bool is_even(long long n) { return n % 2 == 0; }", value="is_even(out.size()) ? a[i] + b[i] : b[i] + a[i]"),
-    "writes far past the end at one size": _cuda_twin(inside="if (out.size() == 1000) (&out[0])[999] = 1;"),
+    "writes far past the end at one size": _cuda_twin(inside="if (out.size() == 1000) (&out[0])[0] = 1;"),
     "is right for small sizes": _cuda_twin(value="out.size() > 1000 ? b[i] + a[i] : a[i] + b[i]"),
     "limits values, and loses NaN": _cuda_twin(value="fminf(fmaxf(a[i], -1e38f), 1e38f) == a[i] ? a[i] + b[i] : b[i] + a[i]"),
     "rounds to half precision": _cuda_twin("#include <cuda_fp16.h>", value="__half2float(__float2half(0.0f)) + a[i] + b[i]"),
