@@ -7,6 +7,7 @@ from typing import Any
 
 from numbalite import cuda
 from numbalite.kernels.dispatcher import Dispatcher, ExtendedDispatcher
+from numbalite.kernels.module import Module, ModuleSource
 from numbalite.ufuncs.cudagufunc import CudaGUfunc
 from numbalite.ufuncs.cudaufunc import CudaUfunc
 
@@ -26,7 +27,17 @@ def reload_solution(solution: Any) -> Any:
         return solution
     reduce: Any = type(solution).__reduce__
     make, arguments, *_ = reduce(solution)
+    if isinstance(solution, Dispatcher) and isinstance(arguments[1], ModuleSource):
+        kind, source, given = arguments
+        arguments = kind, _reloaded_source(source), given
     return make(*arguments)
+
+
+def _reloaded_source(source):
+    """Returns the source of a kernel of a complete CUDA C++ source, which is compiled to another module."""
+    make, (module, *rest) = ModuleSource.__reduce__(source)
+    make_module, parts = Module.__reduce__(module)
+    return make(make_module(*parts), *rest)
 
 
 def time_one_call(f: Any) -> tuple[Any, float]:

@@ -7,7 +7,15 @@ import sys
 
 import numpy as np
 import pytest
-from judge.attacks import ATTACKS, PUBLIC, PYTHON_ATTACKS, TIMED, cuda_answer, python_answer
+from judge.attacks import (
+    ATTACKS,
+    PUBLIC,
+    PYTHON_ATTACKS,
+    RETURNED,
+    TIMED,
+    cuda_answer,
+    python_answer,
+)
 from judge.corpus import (
     BOUNDARY,
     HONEST,
@@ -20,8 +28,19 @@ from judge.corpus import (
 )
 from judge.twins import TWINS
 
+from numbalite import cuda
 from numbalite.compilers import host
-from numbalite.judge import cases, isolation, judging, process, program, refusal, task, taskfile
+from numbalite.judge import (
+    cases,
+    isolation,
+    judging,
+    process,
+    program,
+    refusal,
+    runner,
+    task,
+    taskfile,
+)
 from numbalite.judge.verdict import printable_text
 
 pytestmark = pytest.mark.sim
@@ -347,6 +366,38 @@ def test_timed_launches_of_a_gpu_cannot_use_earlier_results(text, passes):
         else:
             with pytest.raises(judging.Failed, match="elements of out are wrong"):
                 judging._compare_results(task, case, returned)
+
+
+STATIC_BODY = "static __device__ int known[4096]; int i = grid<1>(); if (i < out.size()) { out[i] = known[i]; known[i] = 7; }"
+
+
+@pytest.mark.parametrize(("kind", "text"), [("source", REMEMBERS_ELEMENTS), ("body", STATIC_BODY)])
+def test_modules_of_submissions_are_loaded_again(kind, text):
+    task = taskfile.load_task("vadd")
+    submission = runner.Submission({
+        "kind": kind, "text": text, "path": "x.cu", "name": task.name,
+        "parameters": [p.name for p in task.parameters], "signature": task.signature,
+    })  # fmt: skip
+
+    def results(new):
+        found = set()
+        for value in range(1, 20):
+            a, out = cuda.to_device(np.full(8, value, np.float32)), cuda.device_array(8, np.float32)
+            kernel = submission.kernel(new=new)
+            kernel[1, 8](a, a, out)
+            found.add(float(out.copy_to_host()[0]))
+        return found
+
+    of_new = {2.0 * value for value in range(1, 20)} if kind == "source" else {0.0}
+    assert results(True) == of_new
+    assert results(False) != of_new
+
+
+def test_kernels_that_remember_results_fail(tmp_path):
+    """Some launches use the module of an earlier launch, as programs do."""
+    verdict = judge_submission("vadd", REMEMBERS_ELEMENTS.replace("4096", "1 << 21"), tmp_path)
+    assert not verdict.passed and RETURNED in str(verdict)
+    assert "checks" not in verdict.reason
 
 
 def test_long_last_lines_of_a_submission_are_shortened(tmp_path):
