@@ -57,7 +57,7 @@ def _choice_parser(*choices):
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-def _size(text):
+def _parse_size_in_bytes(text):
     digits = text.strip().upper().removesuffix("B").removesuffix("I")
     unit = digits[-1:] if digits[-1:] in _UNITS and digits else ""
     try:
@@ -199,7 +199,7 @@ _TABLE = (
              ("NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS", "NUMBA_CUDA_INCLUDE_PATH")),
     Variable("CACHE_DIR", None, str, "where compiled kernels are kept",
              (("NUMBA_CACHE_DIR", _in_numbalite_folder),)),
-    Variable("CACHE_SIZE", 1 << 30, _size, "how much the cache may hold; what was used least goes"),
+    Variable("CACHE_SIZE", 1 << 30, _parse_size_in_bytes, "how much the cache may hold; what was used least goes"),
     Variable("DISABLE_CACHE", False, _parse_boolean, "keep nothing, compile in each process"),
     Variable("FORCE_CUDA_CC", None, _parse_capability, "compile for this compute capability",
              ("NUMBA_FORCE_CUDA_CC",)),
@@ -218,7 +218,7 @@ _TABLE = (
     Variable("CUDA_ARRAY_INTERFACE_SYNC", True, _parse_boolean,
              "wait for the stream of a foreign array before using it",
              ("NUMBA_CUDA_ARRAY_INTERFACE_SYNC",)),
-    Variable("PINNED_LIMIT", None, _size,
+    Variable("PINNED_LIMIT", None, _parse_size_in_bytes,
              "bytes of page-locked memory for results on the host; what is kept of it for later"),
     Variable("CUDA_MEMORY_MANAGER", "default", str,
              "torch, cupy or rmm: allocate device memory from that library's pool; or the module of a plug-in",

@@ -84,17 +84,18 @@ def check_limits(limits: tuple, counted: CallCounters, size: str) -> str:
         if limit.least <= value <= limit.most:
             continue
         line = max(counted.lines, key=limit.excess)
-        said = COUNTERS[limit.counter][0].format(_number(value))
+        said = COUNTERS[limit.counter][0].format(_number_text(value))
         raise Failed(
             f"The results are right, but {said}, with {size}; {limit} passes.",
             f"{label_of(line['file'])}, line {line['line']}{': ' if line['text'] else ''}{line['text']}\n"
-            f"    {limit.counter} of this line: {_number(line[limit.counter])}\n{limit.hint}".rstrip(),
+            f"    {limit.counter} of this line: {_number_text(line[limit.counter])}\n{limit.hint}".rstrip(),
         )
     values = (
-        f"{limit.counter} {_number(counted.total[limit.counter])} ({limit})" for limit in limits
+        f"{limit.counter} {_number_text(counted.total[limit.counter])} ({limit})"
+        for limit in limits
     )
     return f"counted with {size}: {', '.join(values)}"
 
 
-def _number(value):
+def _number_text(value):
     return f"{value:,.1f}".removesuffix(".0")

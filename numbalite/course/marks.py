@@ -53,7 +53,7 @@ class MarkTable:
         passed = (mark.exercise for mark in self.of(learner) if mark.outcome == "passed")
         return sum(self._points.get(name, 1) for name in passed)
 
-    def _rows(self, texts):
+    def _outcomes_by_learner(self, texts):
         for learner in self.learners:
             found = (self._of.get((learner, name)) for name in self.exercises)
             yield learner, ["" if mark is None else texts[mark.outcome] for mark in found]
@@ -69,7 +69,7 @@ class MarkTable:
         wide = [max(len(title), 3) for title in titles]
         cells = "".join(f"  {title:>{w}}" for title, w in zip(titles, wide))
         lines = [f"{'learner':{names}}{cells}  passed   points"]
-        for learner, row in self._rows(_SHORT):
+        for learner, row in self._outcomes_by_learner(_SHORT):
             cells = "".join(f"  {cell:>{w}}" for cell, w in zip(row, wide))
             lines.append(
                 f"{learner:{names}}{cells}  {self.passed(learner):8} {self.points(learner):6}"
@@ -82,7 +82,7 @@ class MarkTable:
         out = io.StringIO()
         table = csv.writer(out, lineterminator="\n")
         table.writerow(["learner", *map(_escape_formula, self.exercises), "passed", "points"])
-        for learner, row in self._rows(_NUMBER):
+        for learner, row in self._outcomes_by_learner(_NUMBER):
             table.writerow(
                 [
                     _escape_formula(learner),
@@ -102,7 +102,7 @@ class MarkTable:
             f"<tr><th>{html.escape(learner)}</th>"
             + "".join(f'<td class="{cell}">{cell}</td>' for cell in row)
             + f"<td>{self.passed(learner)}</td><td>{self.points(learner)}</td></tr>\n"
-            for learner, row in self._rows(_SHORT)
+            for learner, row in self._outcomes_by_learner(_SHORT)
         )
         sheets = "".join(map(self._learner_html, self.learners))
         return _PAGE.format(head=head, rows=rows, sheets=sheets)

@@ -372,7 +372,7 @@ class HostDispatcher(ByTypes[Parameters], Generic[Parameters, Result], _core.Hos
             function = DeviceFunction(
                 function.definition, tuple(given), function.options, function._py_func
             )
-        self._begin(given)
+        self._initialize_overloads(given)
         self._function = function
         self._options = options or options_.parse_options({}, "jit")
         self._parallel = parallel

@@ -232,7 +232,7 @@ class _VariableState:
                 inside = range(at + 2, self._end_of_right_side(at + 2, last))
                 right = [use for use in uses if use in inside]
                 if right and not any(self._may_be_set_by_use(at, use) for use in right):
-                    self._report(right[0])
+                    self._report_read(right[0])
                 return True
             if after == "=":
                 raise _StopFollowing
@@ -244,7 +244,7 @@ class _VariableState:
                 raise _StopFollowing
             if self._may_be_set_by_use(first, at) or self._is_under_condition(first, at):
                 raise _StopFollowing
-            self._report(at)
+            self._report_read(at)
         return False
 
     def _end_of_right_side(self, at, last):
@@ -291,7 +291,7 @@ class _VariableState:
         code = self.code
         return any(code.text(i) in ("&&", "||", "?") for i in range(first, at))
 
-    def _report(self, at):
+    def _report_read(self, at):
         """Reports a read, unless an earlier iteration of a loop may have set the variable: a read under a
         condition, or in an inner loop, may belong to a later iteration."""
         adds = self.code.text(at + 1) in _ADDS or self.code.text(at - 1) in ("++", "--")

@@ -38,7 +38,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Dev
         )
     if a.ndim == 0:
         return np.multiply(a, b)  # type: ignore[return-value]
-    axes = _axes(a, b, axes)
+    axes = _checked_axes(a, b, axes)
     if a.size == 0 or b.size == 0:
         return arguments.empty((0,), np.result_type(a.dtype, b.dtype), a)
     if mode == "valid" and not all(a.shape[i] >= b.shape[i] for i in axes):
@@ -52,7 +52,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Dev
         return _crop_to_mode(_full_convolution(a, b, axes), a.shape, b.shape, mode, axes)
 
 
-def _axes(a, b, axes):
+def _checked_axes(a, b, axes):
     if axes is None:
         axes = range(a.ndim)
     axes = [axis_number(i, a.ndim) for i in tuple_of_integers(axes)]

@@ -30,21 +30,21 @@ _NO_VALUE: Any = np._NoValue
 COUNTER = np.dtype(np.intp)
 
 
-def _direct(parameters: str, positional: int, **options) -> Any:
+def _direct_reduction(parameters: str, positional: int, **options) -> Any:
     return _core.DirectReduction(tuple(parameters.split()), positional, **options)
 
 
-_SUM, _PROD = (_direct("a axis dtype out keepdims initial where", 7) for _ in range(2))
-_MAX, _MIN = (_direct("a axis out keepdims initial where", 6) for _ in range(2))
-_ANY, _ALL = (_direct("a axis out keepdims where", 4) for _ in range(2))
-_COUNT_NONZERO = _direct("a axis keepdims", 2)
-_MEAN = _direct("a axis dtype out keepdims where", 5, divides=True)
+_SUM, _PROD = (_direct_reduction("a axis dtype out keepdims initial where", 7) for _ in range(2))
+_MAX, _MIN = (_direct_reduction("a axis out keepdims initial where", 6) for _ in range(2))
+_ANY, _ALL = (_direct_reduction("a axis out keepdims where", 4) for _ in range(2))
+_COUNT_NONZERO = _direct_reduction("a axis keepdims", 2)
+_MEAN = _direct_reduction("a axis dtype out keepdims where", 5, divides=True)
 _VAR, _STD = (
-    _direct("a axis dtype out ddof keepdims where mean correction", 6, divides=True)
+    _direct_reduction("a axis dtype out ddof keepdims where mean correction", 6, divides=True)
     for _ in range(2)
 )
 _ARGMAX, _ARGMIN = (
-    _direct("a axis out keepdims", 3, in_c_order=True, one_axis=True) for _ in range(2)
+    _direct_reduction("a axis out keepdims", 3, in_c_order=True, one_axis=True) for _ in range(2)
 )
 
 
@@ -575,7 +575,7 @@ def cumprod(a, axis=None, dtype=None, out=None) -> Any:
     return _cumulative_scan(np.multiply, a, axis, dtype, out)
 
 
-def _cumulative(ufunc, x, axis, dtype, out, include_initial):
+def _cumulative_with_identity(ufunc, x, axis, dtype, out, include_initial):
     """Implements cumulative_sum and cumulative_prod of the array API.
 
     Arrays with more than one dimension require an axis. include_initial: the result begins with the ufunc's
@@ -610,9 +610,9 @@ def _cumulative(ufunc, x, axis, dtype, out, include_initial):
 
 @implements("cumulative_sum")
 def cumulative_sum(x, /, *, axis=None, dtype=None, out=None, include_initial: bool = False) -> Any:
-    return _cumulative(np.add, x, axis, dtype, out, include_initial)
+    return _cumulative_with_identity(np.add, x, axis, dtype, out, include_initial)
 
 
 @implements("cumulative_prod")
 def cumulative_prod(x, /, *, axis=None, dtype=None, out=None, include_initial: bool = False) -> Any:
-    return _cumulative(np.multiply, x, axis, dtype, out, include_initial)
+    return _cumulative_with_identity(np.multiply, x, axis, dtype, out, include_initial)

@@ -253,7 +253,7 @@ class SubmissionProcess(ServingProcess):
             header, _ = self._receive_arrays()
             self.simulated: bool = header["simulated"]
             self.unrestricted: list = header["unrestricted"]
-            header, _ = self._request("open", submission)
+            header, _ = self._request_arrays("open", submission)
             self.slips: list = header.get("slips", [])
         except BaseException:
             self.close()
@@ -272,27 +272,27 @@ class SubmissionProcess(ServingProcess):
         given = self._guard_arguments(task, case, margin, limit)
         if not _has_nonempty_grid(given["launch"]):
             return [(guarded, guarded.whole) for guarded in given["arrays"]]
-        return self._request("call", {**given, "checks": checks}, case)[1]
+        return self._request_arrays("call", {**given, "checks": checks}, case)[1]
 
     def time_case(self, task: Task, case: Any, gpu: str | None, rng: Any) -> tuple[dict, list]:
         """Returns (times, as `run_case`)"""
         given = self._guard_arguments(task, case, MARGIN, 3 * _LIMIT)
         if not self.simulated:
             others = cases.draw_arguments(task, case.size, case.kind, rng)
-            given["others"] = _guarded(others, MARGIN)
-        header, returned = self._request(
+            given["others"] = _guard_arrays(others, MARGIN)
+        header, returned = self._request_arrays(
             "time", {**given, "simulated": self.simulated, "gpu": gpu}, case
         )
         names = ("predicted", "gpu", "bound", "cold_ms", "warm_ms")
         return {name: header[name] for name in names if name in header}, returned
 
     def _guard_arguments(self, task, case, margin, limit):
-        arguments = _guarded(case.arguments, margin)
+        arguments = _guard_arrays(case.arguments, margin)
         arrays = [value for value in arguments if isinstance(value, GuardedArray)]
         launch = task.launch(*case.arguments)
         return {"arguments": arguments, "arrays": arrays, "launch": launch, "limit": limit}
 
-    def _request(self, what, given, case=None):
+    def _request_arrays(self, what, given, case=None):
         with contextlib.suppress(BrokenPipeError):  # _receive_arrays reports the reason
             self.pipe.send_bytes(pickle.dumps((what, given)))
         return self._receive_arrays(given.get("arrays", []), case)
@@ -313,7 +313,7 @@ class SubmissionProcess(ServingProcess):
         return header, list(zip(sent, arrays, strict=True))
 
 
-def _guarded(arguments, margin):
+def _guard_arrays(arguments, margin):
     return [
         GuardedArray(value, key, margin) if isinstance(value, np.ndarray) else value
         for key, value in enumerate(arguments)

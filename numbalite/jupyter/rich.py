@@ -158,7 +158,7 @@ def _parameters_text(dispatcher, overload):
     return ", ".join(f"{name}: {t}" for name, t in zip(names, args))
 
 
-def _source(text):
+def _source_html(text):
     return (
         '<details><summary style="cursor: pointer">source</summary>'
         f'<pre style="text-align: left">{escape(text.strip(chr(10)))}</pre></details>'
@@ -169,7 +169,7 @@ def kernel_html(dispatcher) -> str:
     """Displays a kernel: its types, and the resources of its compiled overloads."""
     overloads = list(dispatcher._overloads.values())
     head = f"{dispatcher.__name__}({', '.join(dispatcher._parameter_names)})"
-    source = _source(dispatcher.__doc__) if dispatcher.__doc__ else ""
+    source = _source_html(dispatcher.__doc__) if dispatcher.__doc__ else ""
     if not overloads:
         return _page_html(
             head,
@@ -251,13 +251,13 @@ def ufunc_html(made) -> str:
     if rows:
         parts += [_table_html(_HEADS, rows), _note_html(_simulator_note())]
     source = made._function.definition.text.value
-    return _page_html(made.__name__, kind, *parts, _source(source) if source else "")
+    return _page_html(made.__name__, kind, *parts, _source_html(source) if source else "")
 
 
 def device_function_html(made) -> str:
     """Displays a device function."""
     text = repr(made)[1:-1].removeprefix("device function ")
-    return _page_html(text, "device function", _source(made.__doc__ or ""))
+    return _page_html(text, "device function", _source_html(made.__doc__ or ""))
 
 
 # --- memory, devices, streams -------------------------------------------------------------------------

@@ -46,7 +46,7 @@ class Compiled:
     __name__: str
     no_llvm: ClassVar[str] = "kernels are CUDA C++, not LLVM; see inspect_source, inspect_asm"
 
-    def _begin(self, given: Iterable[Signature]) -> None:
+    def _initialize_overloads(self, given: Iterable[Signature]) -> None:
         """Initializes the base class; subclasses call this method first."""
         self._given = tuple(given)
         self._lock = RLock()

@@ -68,7 +68,7 @@ class Dispatcher(ByTypes[Parameters], _core.Dispatcher):
     def __init__(
         self, source: Any, given: Iterable[Signature] = (), py_func: Callable | None = None
     ) -> None:
-        self._begin(given)
+        self._initialize_overloads(given)
         self._source = source
         self._specialized: dict[tuple, Dispatcher] = {}
         self._py_func = py_func

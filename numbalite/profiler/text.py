@@ -93,7 +93,7 @@ def launch_facts(launch: Launch) -> list:
             f"{launch.shared_bytes} bytes of shared memory, occupancy {launch.occupancy:.0%} (limited by "
             f"{launch.occupancy_limit})"
         )
-    facts = [first, _cache_text(launch), _prediction(launch)]
+    facts = [first, _cache_text(launch), _predicted_time_text(launch)]
     if not launch.is_complete:
         facts.append("the launch did not run to its end: its counters are too small")
     return facts
@@ -108,7 +108,7 @@ def _cache_text(launch):
     return ", ".join(parts)
 
 
-def _prediction(launch):
+def _predicted_time_text(launch):
     low, high = launch.time_range
     if launch.work is None:
         return f"at least {_time_text(low)}, bound by {launch.bound}; arithmetic and latency are not predicted"

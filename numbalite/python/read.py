@@ -127,7 +127,7 @@ def read_function(function: Any) -> PythonFunction:
         )
     file = source_name(function.__code__)
     label = linemap.file_label(file)
-    return PythonFunction(node, label, file, _scope_of(function), _defaults(function))
+    return PythonFunction(node, label, file, _scope_of(function), _default_values(function))
 
 
 def has_python_body(function: Any) -> bool:
@@ -153,7 +153,7 @@ def refuse_variadic(function: PythonFunction, *which: str) -> None:
             raise problem.store_positions(function.place)
 
 
-def _defaults(function):
+def _default_values(function):
     parameters = inspect.signature(function).parameters.values()
     return {p.name: p.default for p in parameters if p.default is not p.empty}
 

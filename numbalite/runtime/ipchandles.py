@@ -74,7 +74,7 @@ class IpcHandle:
         try:
             self._memory_pointer(context, there)  # checks the size
             with device.get_primary_context():
-                source = self._bytes(there)
+                source = self._bytes_view(there)
             with context:
                 copy = _core.device_empty((self.size,), "u1")
                 copy._copy(source)
@@ -136,7 +136,7 @@ class IpcHandle:
             self._opened = _core.IpcMemory.open(bytes(self.handle))
         return self._opened
 
-    def _bytes(self, memory):
+    def _bytes_view(self, memory):
         return _core.from_pointer(memory.address + self.offset, (self.size,), None, "u1", memory)
 
     def _memory_pointer(self, context, memory):

@@ -37,7 +37,7 @@ class CudaPythonModule:
             self._module = _core.Module(image)
         self.handle = self._module
 
-    def _loaded(self):
+    def _require_module(self):
         if self._module is None:
             raise RuntimeError("the module has been unloaded")
         return self._module
@@ -55,7 +55,7 @@ class CudaPythonModule:
     def get_global_symbol(self, name: str) -> Any:
         """Returns (MemoryPointer, size) of a __device__ or __constant__ variable."""
         with self.context:
-            variable = self._loaded().variable(name, "u1", None)
+            variable = self._require_module().variable(name, "u1", None)
         pointer = MemoryPointer(self.context, variable.address, variable.size, owner=variable)
         return pointer, variable.size
 
@@ -73,7 +73,7 @@ class CudaPythonFunction:
         self.name = name
         rows = _signature_rows(signature) if signature is not None else None
         with module.context:
-            self.handle = module._loaded().function(name, name, rows, claimed=True)
+            self.handle = module._require_module().function(name, name, rows, claimed=True)
         self._dispatcher = None
         if signature is not None:
             self._dispatcher = _core.Dispatcher(name, [row.name for row in rows], typed=True)  # type: ignore[union-attr]

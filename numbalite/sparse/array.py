@@ -267,7 +267,7 @@ class SparseArray(construct.Sparse, abc.ABC):
 
         Raises ValueError if the number of elements differs.
         """
-        made = self.tocoo()._reshaped(shape[0] if len(shape) == 1 else shape, order)
+        made = self.tocoo()._reshape_coo(shape[0] if len(shape) == 1 else shape, order)
         return made.copy() if copy else made
 
     def toarray(self, order: str | None = None, out: DeviceNDArray | None = None) -> DeviceNDArray:

@@ -355,14 +355,14 @@ class coo_array(SparseArray):
     def _grown_copy(self, shape):
         return self._from_parts(self.data, self.coords, shape, self._is_sorted)
 
-    def _reshaped(self, shape, order):
+    def _reshape_coo(self, shape, order):
         """Returns the array with a new shape of one or two dimensions."""
         count = math.prod(self.shape)
         shape = shapes.new_shape_of(count, shape if isinstance(shape, tuple) else (shape,))
         if len(shape) > 2:
             raise ValueError(f"reshape: sparse arrays have one or two dimensions, {shape} has more")
         if order == "F":
-            return self.T._reshaped(shape[::-1], "C").T
+            return self.T._reshape_coo(shape[::-1], "C").T
         if shape == self.shape:
             return self
         if self.ndim == 1:

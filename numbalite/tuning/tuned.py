@@ -241,13 +241,13 @@ class Tuned:
                     f"{self.__name__} is not tuned for this call yet, and a graph capture cannot "
                     "measure: launch it once before"
                 )
-            table = self._table(launcher, args)
+            table = self._tuning_table(launcher, args)
             self._tables.append(table)
             constants = table.best.constants
             self._chosen[key] = found = self._dispatcher_of_constants(constants), constants
             return found
 
-    def _table(self, launcher, args):
+    def _tuning_table(self, launcher, args):
         device = _name_of_device()
         sizes = self._describe_sizes(args)
         about = self.__name__, device, sizes

@@ -39,7 +39,7 @@ class DeviceUfunc(Compiled):
         self, function: Any, given: Iterable[Signature], options: Any, doc: str | None = None
     ) -> None:
         """Initializes the base class; subclasses call this method first."""
-        self._begin(given)
+        self._initialize_overloads(given)
         self._function = function
         self._options = options
         self._loops: list[tuple] = []

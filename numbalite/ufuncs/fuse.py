@@ -546,7 +546,7 @@ class _FusedReduction:
 
     def jvp(self, primals, tangents):
         self._check_sum()
-        return tuple(map(self._sum, self.mapping.jvp(primals, tangents)))
+        return tuple(map(self._sum_over_axes, self.mapping.jvp(primals, tangents)))
 
     def vjp(self, primals, cotangents):
         self._check_sum()
@@ -559,7 +559,7 @@ class _FusedReduction:
         axes = self.axis if isinstance(self.axis, tuple) else (self.axis,)
         return tuple(axis % ndim for axis in axes)
 
-    def _sum(self, array):
+    def _sum_over_axes(self, array):
         return np.sum(array, axis=self.axis, keepdims=bool(self.keepdims))
 
     def _check_sum(self):

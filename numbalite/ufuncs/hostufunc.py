@@ -127,16 +127,16 @@ class _UfuncMethod:
 
     @property
     def __doc__(self):
-        return self._function.__doc__
+        return self._differentiation_function.__doc__
 
     @property
-    def _function(self):
+    def _differentiation_function(self):
         from . import differentiation
 
         return getattr(differentiation, self.__name__)
 
     def __call__(self, *args, **keywords):
-        return self._function(self._owner.equal(), *args, **keywords)
+        return self._differentiation_function(self._owner.equal(), *args, **keywords)
 
 
 class UfuncDefinition:

@@ -170,9 +170,9 @@ class Reduce(_core.Reduction):
                 f"pass init="
             )
         with assign.on_device_of(array if on_device else None):
-            return self._run(arr, array, axes, shape, initial, res, stream, axis)
+            return self._run_reduction(arr, array, axes, shape, initial, res, stream, axis)
 
-    def _run(self, given, array, axes, shape, initial, res, stream, axis):
+    def _run_reduction(self, given, array, axes, shape, initial, res, stream, axis):
         on_device = operands.is_on_device(given)
         target = host_result = None
         if res is not None and operands.is_on_device(res):

@@ -62,7 +62,7 @@ class Library:
                 f"{self.prefix}{name} is not implemented on the simulator"
             ) from None
         allowed = name in getattr(module, "ALLOWED_IN_CAPTURES", ())
-        return _simulated(f"{self.prefix}{name}", function, handle, allowed)
+        return _wrap_simulated_function(f"{self.prefix}{name}", function, handle, allowed)
 
     def has_function(self, name: str) -> bool:
         """Returns whether the library has this function with a handle; older libraries lack some
@@ -98,7 +98,7 @@ class Library:
         return CudaAPIError(status, f"{call} failed ({self.name.upper()}_STATUS_{word})", call)
 
 
-def _simulated(name, function, handle, allowed_in_captures):
+def _wrap_simulated_function(name, function, handle, allowed_in_captures):
     """Wraps a library function of the simulator. The wrapped function computes immediately, so no graph can
     capture it. The wrapped function receives integers in place of the LibraryValue arguments, and 0 in place
     of the handle."""
