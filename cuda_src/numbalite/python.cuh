@@ -3,7 +3,8 @@
  *
  *     `py::floor_div(a, b)`, `py::floor_mod(a, b)`: round down, as in Python.
  *     `py::power(a, n)`: a to an integer power, by multiplications.
- *     `py::round_to(x, digits)`: x rounded to a number of digits.
+ *     `py::round_to(x, digits)`, `py::numpy_round(x, digits)`: x rounded to a number of digits, as
+ *     by Python's round and by numpy.round.
  *     `py::pick(test, a, b)`: test ? a : b, after both were evaluated.
  *     `py::frexp`, `py::modf`, `py::remquo`, `py::sincos`, `py::sincospi`: return tuples.
  *     `py::wrap(i, n)`: an index, where a negative index counts from the end.
@@ -90,15 +91,71 @@ template <class T> NUMBALITE_FUNCTION T power(T a, int64 n) {
     return negative ? T(1) / result : result;
 }
 
-NUMBALITE_FUNCTION double round_to(double x, int64 digits) {
-    if (x != x || x - x != 0)
+/* Rounds an integer to a multiple of 10^-digits; ties go to the even multiple. */
+template <class T> NUMBALITE_FUNCTION T round_integer(T x, int64 digits) {
+    if (digits >= 0)
         return x;
+    if (digits < -19)
+        return T(0);
+    uint64 size = x < T(0) ? 0 - uint64(x) : uint64(x);
+    uint64 step = power(uint64(10), -digits);
+    uint64 multiple = size / step, rest = size % step;
+    multiple += rest > step - rest || (rest == step - rest && multiple % 2);
+    return T(x < T(0) ? 0 - multiple * step : multiple * step);
+}
+
+/* Multiplies, rounds and divides in the type of x, as numpy.round does. */
+template <class T> NUMBALITE_FUNCTION T round_scaled(T x, int64 digits) {
+    T scale = T(power(10.0, digits < 0 ? -digits : digits));
+    T y = digits < 0 ? x / scale : x * scale;
+    if (!(y - y == T(0))) /* too large for the digit */
+        return x;
+    if constexpr (sizeof(T) == 2)
+        y = T(::rint(float(y)));
+    else
+        y = ::rint(y);
+    T result = digits < 0 ? y * scale : y / scale;
+    return result == result ? result : y;
+}
+
+/* Rounds the exact value of x, as Python's round does for a float: the product with the scale is
+ * compared with the middle between two integers before the product is rounded. */
+NUMBALITE_FUNCTION double round_exactly(double x, int64 digits) {
     double scale = power(10.0, digits < 0 ? -digits : digits);
-    double y = digits < 0 ? x / scale : x * scale;
-    if (y - y != 0) /* too large for the digit */
-        return x;
-    y = ::rint(y);
+    double low = ::floor(digits < 0 ? x / scale : x * scale);
+    if (digits < -22 || digits > 22 || !(::fabs(low) < 4503599627370496.0))
+        return round_scaled(x, digits);
+    double middle = low + 0.5;
+    double above = digits < 0 ? -::fma(middle, scale, -x) : ::fma(x, scale, -middle);
+    bool is_odd = ::fmod(low, 2.0) != 0;
+    double y = ::copysign(above > 0 || (above == 0 && is_odd) ? low + 1 : low, x);
     return digits < 0 ? y * scale : y / scale;
+}
+
+template <class T> NUMBALITE_FUNCTION T round_to(T x, int64 digits) {
+    if constexpr (__is_class(T)) /* half types */
+        return round_scaled(x, digits);
+    else if constexpr (is_real<T> && sizeof(T) == sizeof(double))
+        return round_exactly(x, digits);
+    else if constexpr (is_real<T>)
+        return round_scaled(x, digits);
+    else
+        return round_integer(x, digits);
+}
+
+template <class T> NUMBALITE_FUNCTION T numpy_round(T x, int64 digits) {
+    if constexpr (__is_class(T))
+        return round_scaled(x, digits);
+    else if constexpr (is_real<T>)
+        return round_scaled(x, digits);
+    else
+        return digits < 0 ? T(round_scaled(double(x), digits)) : x;
+}
+template <class T> NUMBALITE_FUNCTION complex<T> numpy_round(const complex<T> &x, int64 digits) {
+    return {numpy_round(x.real(), digits), numpy_round(x.imag(), digits)};
+}
+template <class T> NUMBALITE_FUNCTION complex<T> numpy_round(const complex<T> &x) {
+    return {::rint(x.real()), ::rint(x.imag())};
 }
 
 /* C's output parameters, returned as a tuple. */

@@ -23,6 +23,7 @@ Phase 2, types: rounds over all statements until the type of no variable changes
     builtins.py    the table of functions and attributes; calls.py the arguments of their rules
     intrinsics.py  those of numba.cuda; half.py float16, bfloat.py bfloat16, vectors.py, libdevice.py
     randoms.py     random numbers on the CPU
+    rounding.py    round and np.round
     times.py       datetime64 and timedelta64; elementwise.py NumPy's functions over arrays, reductions.py
                    its reductions
     ufuncs.py      calls and reductions of ufuncs

@@ -26,6 +26,7 @@ from numbalite.python import (
     pointers,
     randoms,
     reductions,
+    rounding,
     rules,
     subscripts,
     times,
@@ -150,34 +151,6 @@ def _translate_abs(call):
             value, cxx = convert_value(value, value.type), value.type
         return call.result(value.type, f"abs({value.text})", cxx=cxx, range=limits)
     return call.result(value.type, f"abs({value.text})")
-
-
-def _rounded_value(call, name, digits_name):
-    """Returns (the number to round, its value rounded to the given digits, or None without digits)."""
-    value, digits = call.bind_arguments(name, digits_name, optional=1)
-    if not is_number(value.type) or is_complex(value.type):
-        call.fail(f"takes a real number, not {rules.describe_type(value.type)}")
-    if digits is None:
-        return value, None
-    if not is_integral(digits.type):
-        call.fail(f"{digits_name} is an integer, not {rules.describe_type(digits.type)}")
-    return value, call.result(value.type, f"py::round_to({value.text}, {digits.text})")
-
-
-def _translate_round(call):
-    value, rounded = _rounded_value(call, "number", "ndigits")
-    if rounded is not None:
-        return rounded
-    if is_integral(value.type):
-        return value if value.type is types.int64 else convert_value(value, types.int64)
-    return call.result(types.int64, f"int64(rint({value.text}))")
-
-
-def _translate_numpy_round(call):
-    value, rounded = _rounded_value(call, "a", "decimals")
-    if rounded is not None or is_integral(value.type):
-        return value if rounded is None else rounded
-    return call.result(value.type, f"rint({value.text})")
 
 
 def _finfo_rule(of: Any) -> Rule:
@@ -557,7 +530,7 @@ FUNCTIONS: dict[Any, Rule] = {
     min: _extreme_rule("min"),
     max: _extreme_rule("max"),
     sum: _translate_sum,
-    round: _translate_round,
+    round: rounding.translate_round,
     len: _translate_len,
     any: _any_all_rule(ast.Or, reductions.FUNCTIONS[np.any]),
     all: _any_all_rule(ast.And, reductions.FUNCTIONS[np.all]),
@@ -618,8 +591,8 @@ FUNCTIONS: dict[Any, Rule] = {
     np.ceil: float_rule("ceil"),
     np.trunc: float_rule("trunc"),
     np.rint: float_rule("rint"),
-    np.round: _translate_numpy_round,
-    np.around: _translate_numpy_round,
+    np.round: rounding.translate_numpy_round,
+    np.around: rounding.translate_numpy_round,
     operator.getitem: _translate_getitem,
     **reductions.FUNCTIONS,
     literal_unroll: _return_argument,

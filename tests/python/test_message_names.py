@@ -97,7 +97,7 @@ CASES = {
     "v[0] = f * w": ("has no meaning", "its element, f[i, j] and w[i]."),
     "cuda.blockDim = 3": ("cuda.blockDim cannot be assigned to",),
     "v[0] = cuda.random.xoroshiro128p_uniform_float32(v, 0)": ("an array of states",),
-    "v[0] = round(v)": ("round: takes a real number, not float32[::1]",),
+    "v[0] = round(v)": ("round: takes a number, not float32[::1]",),
     "v[0] = np.int32(1j)": ("complex128 does not fit into int32", "z.real is its real part."),
     "np.cbrt(1j, v[1:])": ("np.cbrt: takes real numbers, not complex128",),
     "x = np.signbit(1j)": ("np.signbit: takes real numbers, not complex128",),
