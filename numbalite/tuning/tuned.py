@@ -28,7 +28,6 @@ _FEWEST = 10
 _FINAL_ROUNDS = 5
 _FINALISTS, _CLOSE = 4, 1.1
 _LINE = re.compile(r"^#line .*$", re.MULTILINE)
-_HAS_KEYWORDS = 0x08  # co_flags
 _noted: set = set()
 
 
@@ -350,9 +349,7 @@ class TunedLauncher:
         self._accepted: tuple | None = ()
         code = getattr(configuration, "__code__", None)
         if code is not None:
-            count = code.co_argcount + code.co_kwonlyargcount
-            has_keywords = code.co_flags & _HAS_KEYWORDS
-            self._accepted = None if has_keywords else code.co_varnames[:count]
+            self._accepted = variants.accepted_names(configuration)
         elif callable(configuration):
             self._accepted = None
         self._code = code

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 OPTIONS = ("max_registers", "launch_bounds", "shared_memory_carveout", "cluster")
 """Names in ``over`` that are options of cuda.jit."""
+_HAS_KEYWORDS = 0x08  # co_flags
 _WARP = 32
 _THREADS_OF_MULTIPROCESSOR = 39  # CUdevice_attribute
 _FEW_WARPS, _MANY_WARPS = 4, 16
@@ -35,7 +36,22 @@ _SPILLED = (
 def combinations(over: Mapping, where: Callable | None) -> list[dict]:
     """Returns all combinations of values that ``where`` accepts."""
     found = [dict(zip(over, values)) for values in itertools.product(*over.values())]
-    return [constants for constants in found if where is None or where(**constants)]
+    if where is None:
+        return found
+    names = accepted_names(where)
+    return [
+        c
+        for c in found
+        if where(**{name: c[name] for name in (c if names is None else names) if name in c})
+    ]
+
+
+def accepted_names(function: Callable) -> tuple | None:
+    """Returns the names of the parameters of a Python function, or None if it accepts all names, or has no code."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & _HAS_KEYWORDS:
+        return None
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def from_kernel(kernel: Dispatcher) -> Callable[[dict], Dispatcher]:

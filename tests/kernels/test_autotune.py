@@ -334,6 +334,14 @@ def test_trials_and_where_limit_the_search(measure_on_simulator):
     assert all(t.constants["BLOCK"] * t.constants["UNROLL"] <= 512 for t in kernel.tuning)
 
 
+@pytest.mark.parametrize(
+    "where", [lambda BLOCK: BLOCK > 32, lambda **c: c["BLOCK"] > 32, lambda UNROLL, BLOCK=0: BLOCK > 32]
+)  # fmt: skip
+def test_where_is_called_with_its_parameters(where):
+    kernel = make_tuned_saxpy(over={"BLOCK": [32, 64], "UNROLL": [1, 2]}, where=where)
+    assert [c["BLOCK"] for c in kernel._space] == [64, 64]
+
+
 def test_large_tuning_spaces_are_searched_partially(measure_on_simulator):
     kernel = make_tuned_saxpy(
         over={"BLOCK": list(range(32, 352, 32)), "UNROLL": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}
