@@ -251,7 +251,8 @@ def test_device_code_is_accepted(text):
 def test_the_smallest_failing_case_is_shown(tmp_path):
     text = "int i = grid<1>(); if (i < out.size()) out[i] = i < 130 ? a[i] + b[i] : 0;"
     verdict = judge_submission("vadd", text, tmp_path)
-    assert verdict.case["case"].startswith("size 255,")
+    size = int(verdict.case["case"].removeprefix("size ").partition(",")[0])
+    assert 131 <= size <= 255  # a random size may be smaller than 255
     assert "out[130], got" in verdict.case
 
 
