@@ -11,7 +11,7 @@ import numpy as np
 from numbalite import _core
 from numbalite.ndarray import arrays, assign
 from numbalite.ndarray.assign import on_device_of
-from numbalite.runtime import devices
+from numbalite.runtime import devices, shapes
 from numbalite.ufuncs import operands
 
 if TYPE_CHECKING:
@@ -95,6 +95,18 @@ def bind_to_stream(made: DeviceNDArray, *arrays: DeviceNDArray) -> DeviceNDArray
         if one.stream:
             return made.bind(one.stream)
     return made
+
+
+def with_axis_order(made: DeviceNDArray, *strides: tuple[int, ...]) -> DeviceNDArray:
+    """Returns an array whose axes have the order of NumPy's "K" for operands with the given strides: the
+    array itself, or a copy."""
+    axes = shapes.memory_axis_order(made.shape, *strides)
+    if axes == shapes.memory_axis_order(made.shape, made.strides):
+        return made
+    copied = empty_like(made, [made.shape[axis] for axis in axes], made.dtype)
+    copied = copied.transpose(np.argsort(axes).tolist())
+    copied[...] = made
+    return copied
 
 
 def use_device(number: Any) -> Any:

@@ -76,7 +76,7 @@ def select(condlist, choicelist, default=0) -> DeviceNDArray:
     made = default
     for condition, choice in zip(reversed(conditions), reversed(choicelist), strict=True):
         made = where(condition, choice, made)
-    return made.astype(dtype, copy=False)
+    return made.astype(dtype, "C", copy=False)
 
 
 @implements("clip")
@@ -355,20 +355,28 @@ def round(a, decimals=0, out=None) -> DeviceNDArray:
         raise TypeError(f"round: booleans have no decimals: decimals is {decimals}, 0 is expected")
     if a.dtype.kind in "iu" and decimals >= 0:
         return np.positive(a, out=out)
-    scale = 10.0 ** abs(decimals)
     if decimals == 0:
         return np.rint(a, out=out)
+    # NumPy allocates real results in C order, or in Fortran order for such an argument.
+    order = "F" if a.is_f_contiguous() and not a.is_c_contiguous() else "C"
     if a.dtype.kind == "c":
         parts = a._view((*a.shape, 2), (*a.strides, a.itemsize // 2), a.real.dtype)
-        made = round(parts, decimals)
-        made = made._view(a.shape, made.strides[:-1], a.dtype)
-    elif a.dtype in (np.float32, np.float64):
-        with arguments.on_device_of(a):
-            made = elementwise.template_ufunc("rounded")(a, a.dtype.type(scale), decimals < 0)
+        made = _rounded_numbers(parts, decimals)
+        made, order = made._view(a.shape, made.strides[:-1], a.dtype), "K"
     else:
-        forward, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
-        made = back(np.rint(forward(a, scale)), scale)
-    return outputs.copy_to_out("round", out, made.astype(a.dtype, copy=False), "unsafe")
+        made = _rounded_numbers(a, decimals)
+    made = made.astype(a.dtype, order if out is None else "K", copy=False)
+    return outputs.copy_to_out("round", out, made, "unsafe")
+
+
+def _rounded_numbers(a, decimals):
+    """Returns real numbers rounded to a number of decimals that is not 0."""
+    scale = 10.0 ** abs(decimals)
+    if a.dtype in (np.float32, np.float64):
+        with arguments.on_device_of(a):
+            return elementwise.template_ufunc("rounded")(a, a.dtype.type(scale), decimals < 0)
+    forward, back = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
+    return back(np.rint(forward(a, scale)), scale)
 
 
 @implements("diff")

@@ -112,7 +112,9 @@ def _copy_triangle(m, k, is_lower):
     k = k if is_lower else operator.index(k) - 1
     if assign.is_number(m.dtype):
         kept = _lower_triangle if is_lower else _mask_upper_triangle
-        return kept(m, *_row_and_column_numbers(*m.shape[-2:], k, m))
+        made = kept(m, *_row_and_column_numbers(*m.shape[-2:], k, m))
+        of_mask = (*[0] * (m.ndim - 2), m.shape[-1], 1)  # NumPy's mask is in C order
+        return arguments.with_axis_order(made, m.strides, of_mask)
     below, zero = lower_triangle_mask(*m.shape[-2:], k, m), m.dtype.type(0)
     return np.where(below, m, zero) if is_lower else np.where(below, zero, m)
 

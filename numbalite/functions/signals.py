@@ -160,10 +160,9 @@ def _sample_distances(places, length):
 
 
 def _gradient_along_last_axis(f, step, edge_order, axis):
-    """Returns the gradient along the last axis of ``f``, as a new array in C order in which this axis has
-    index ``axis``."""
-    whole = np.moveaxis(f, -1, axis)
-    whole = arguments.empty(whole.shape, f.dtype, f)
+    """Returns the gradient along the last axis of ``f``, as a new array in which this axis has index
+    ``axis``, with the memory layout of the array that gradient received."""
+    whole = np.empty_like(np.moveaxis(f, -1, axis))
     made = np.moveaxis(whole, axis, -1)
     if np.ndim(step) == 0:
         made[..., 1:-1] = (f[..., 2:] - f[..., :-2]) / (2.0 * step)
@@ -215,7 +214,13 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Any:
         for part in (slice(None, -1), slice(1, None))
     )
     made = _sum_of_trapezoids(y.dtype, width, left, right, at)
-    return (width * (right + left) / 2.0).sum(axis) if made is None else made
+    if made is None:
+        return (width * (right + left) / 2.0).sum(axis)
+    if made.ndim < 2:
+        return made
+    operands = (left, right) if shapes.ndim_of(width) < y.ndim else (left, right, width)
+    kept = [[one.strides[i] for i in range(y.ndim) if i != at] for one in operands]
+    return arguments.with_axis_order(made, *kept)
 
 
 def _sum_of_trapezoids(dtype, width, left, right, axis):
@@ -299,7 +304,7 @@ def interp(x, xp, fp, left=None, right=None, period=None) -> DeviceNDArray:
     made = arguments.empty(x.shape, kind, x)
     if not made.size:
         return made
-    line, x = made.reshape(-1), x.reshape(-1)
+    line, x = made.reshape(-1), x.ravel()
     parts = ("real", "imag") if kind is np.complex128 else ("real",)
     with arguments.on_device_of(x):
         for at_nan, part in enumerate(parts):

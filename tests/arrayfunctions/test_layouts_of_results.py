@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from kit.sample import random_generator
 
 from numbalite import cuda
 
@@ -67,6 +68,85 @@ def test_several_quantiles_have_numpys_layout(function, layout):
                     strides_of_long_axes(expected),
                 ), (q, axis)
                 np.testing.assert_allclose(found.copy_to_host(), expected)
+
+
+def drawn_array(random):
+    """Returns an array of one to four axes, a view of a larger array in C order: its axes are
+    permuted, cut, reversed, or have steps."""
+    shape = tuple(random.integers(2, 5, random.integers(1, 5)))
+    whole = cuda.to_device(random.integers(-20, 20, [2 * n for n in shape]) / 8)
+    parts = [(slice(None, 2 * n, 2), slice(n), slice(n - 1, None, -1)) for n in shape]
+    index = tuple(slice(n) if random.random() < 0.6 else p[random.integers(3)]
+                  for n, p in zip(shape, parts, strict=True))  # fmt: skip
+    axes = random.permutation(len(shape)).tolist()
+    view = lambda a: a[index].transpose(axes)
+    device, host = view(whole), view(whole.copy_to_host())
+    if random.random() < 0.5:
+        return device.copy(order="K"), host.copy(order="K")
+    return device, host
+
+
+FUNCTIONS = {
+    "gradient": lambda x: np.gradient(x),
+    "gradient of an axis": lambda x: np.gradient(x, 2.0, axis=-1),
+    "trapezoid": lambda x: np.trapezoid(x),
+    "trapezoid of an axis": lambda x: np.trapezoid(x, dx=0.5, axis=0),
+    "tril": lambda x: np.tril(x),
+    "triu": lambda x: np.triu(x, 1),
+    "select": lambda x: np.select([x > 1, x < 0], [x, 2 * x], 7.0),
+    "select numbers": lambda x: np.select([x > 1], [1.5], 0),
+    "round": lambda x: np.round(x, 1),
+    "round to integers": lambda x: np.round(x),
+    "round to tens": lambda x: x.round(-1),
+    "round float32": lambda x: np.around(x.astype("f4"), 1),
+    "round complex": lambda x: np.round(x + 0j, 1),
+    "clip": lambda x: np.clip(x, -1, 1),
+    "where": lambda x: np.where(x > 0, x, 0),
+    "cumsum": lambda x: np.cumsum(x, axis=0),
+    "sort": lambda x: np.sort(x, axis=0),
+    "argsort": lambda x: np.argsort(x, kind="stable"),
+    "diff": lambda x: np.diff(x, axis=0),
+    "roll": lambda x: np.roll(x, 1, 0),
+    "pad": lambda x: np.pad(x, 1),
+    "repeat": lambda x: np.repeat(x, 2, axis=0),
+    "concatenate": lambda x: np.concatenate([x, x], axis=-1),
+    "stack": lambda x: np.stack([x, x], axis=-1),
+    "delete": lambda x: np.delete(x, 0, axis=-1),
+    "insert": lambda x: np.insert(x, 1, 5, axis=0),
+    "sum": lambda x: np.sum(x, axis=0),
+    "mean": lambda x: np.mean(x, axis=-1, keepdims=True),
+    "median": lambda x: np.median(x, axis=0),
+    "quantile": lambda x: np.quantile(x, [[0.1, 0.2], [0.3, 0.4]], axis=-1),
+    "nanpercentile": lambda x: np.nanpercentile(x, [10, 90], axis=0),
+    "interp": lambda x: np.interp(x, [-1.0, 0, 1], [3.0, 4, 5]),
+    "angle": lambda x: np.angle(x),
+    "nan_to_num": lambda x: np.nan_to_num(x),
+    "isclose": lambda x: np.isclose(x, 0.5),
+    "astype": lambda x: x.astype("f4", order="A"),
+    "copy": lambda x: x.copy(),
+    "flip": lambda x: np.flip(x, 0),
+    "accumulate": lambda x: np.maximum.accumulate(x, axis=-1),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_results_for_random_views_have_numpys_layout(name):
+    random, call = random_generator(), FUNCTIONS[name]
+    for _ in range(25):
+        device, host = drawn_array(random)
+        assert device.strides == host.strides
+        try:
+            expected = call(host)
+        except ValueError:  # for example, tril needs two axes
+            continue
+        found = call(device)
+        pairs = (
+            zip(found, expected, strict=True) if type(expected) is tuple else [(found, expected)]
+        )
+        for one, other in pairs:
+            other = np.asarray(other)
+            np.testing.assert_allclose(np.asarray(one), other, rtol=1e-6, atol=1e-12)
+            assert strides_of_long_axes(one) == strides_of_long_axes(other), host.strides
 
 
 VIEWS = {
