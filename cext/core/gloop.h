@@ -83,7 +83,7 @@ typedef struct nl_gpacked {
     int64_t strides[NL_GU_MAX_OPERANDS][NL_MAX_DIMS];
 } nl_gpacked;
 int nl_gloop_merge_dimensions(const nl_gloop *loop, nl_gpacked *packed, nl_error *err);
-/* Returns the number of dimensions of the kernel that handles `dims` dimensions: 1, 2, 4, 8 or
+/* Rounds a number of dimensions up to the next one for which kernels are compiled: 1, 2, 4, 8 or
  * 32. */
 int nl_gloop_kernel_dims(int dims);
 

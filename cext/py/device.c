@@ -526,8 +526,9 @@ static PyObject *context_limit(PyObject *Py_UNUSED(module), PyObject *args) {
 static PyMethodDef methods[] = {
     {"set_open_hook", set_open_hook, METH_O,
      "set_open_hook(hook): "
-     "sets a function that is called as hook(None) before the driver is opened, "
-     "and as hook(kind) after the driver was opened."},
+     "sets a function that is called twice: "
+     "as hook(None) before the driver is opened, and as hook(\"cuda\") or hook(\"sim\") "
+     "afterwards."},
     {"configure", configure_driver, METH_VARARGS,
      "configure(kind, sim_devices=1, first=0): "
      "sets the driver to open, \"auto\", \"cuda\" or \"sim\", "

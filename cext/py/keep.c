@@ -1,8 +1,8 @@
 /* py/keep: keeps the host arrays of pending copies alive.
  *
- * A host function on the stream moves the object to a list of released objects, without the
- * interpreter's lock. A later call that holds the interpreter's lock drops the references in that
- * list. */
+ * When a copy is complete, a host function on its stream adds the array to a list of released
+ * arrays, because it does not hold the interpreter's lock. The interpreter, or
+ * the next copy, drops the references of the listed arrays. */
 #include "py/keep.h"
 
 #include "base/lock.h"

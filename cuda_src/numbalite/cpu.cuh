@@ -27,7 +27,8 @@ __attribute__((const, noinline)) static xoroshiro128p_state &random_state() {
 }
 
 template <class Body>
-static void run_parallel_range(char *const *data, long long count, const long long *, const void *body) {
+static void run_parallel_range(char *const *data, long long count, const long long *,
+                               const void *body) {
     long long first = (long long)(__INTPTR_TYPE__)data[0];
     for (long long i = first; i < first + count; ++i)
         (*(const Body *)body)((int64)i);
@@ -65,8 +66,8 @@ template <class Body> inline void parallel_for(int64 n, const Body &body) {
     const float cost = 1e6f;
     unsigned bits;
     __builtin_memcpy(&bits, &cost, sizeof bits);
-    if (numbalite_sim::ops->parallel(nl_detail::run_parallel_range<Body>, 1, data, n, &stride, &body,
-                                     &bits) < 0)
+    if (numbalite_sim::ops->parallel(nl_detail::run_parallel_range<Body>, 1, data, n, &stride,
+                                     &body, &bits) < 0)
         numbalite_sim::ops->leave();
 #else
     for (int64 i = 0; i < n; ++i)
@@ -83,9 +84,9 @@ template <class Body> inline void parallel_for(int64 n, const Body &body) {
         return result(); \
     }
 NUMBALITE_CPU_ONLY(double, random_uniform,
-                   "a kernel takes xoroshiro128p states and calls xoroshiro128p_uniform_float64")
+                   "in a kernel, pass xoroshiro128p states and call xoroshiro128p_uniform_float64")
 NUMBALITE_CPU_ONLY(double, random_normal,
-                   "a kernel takes xoroshiro128p states and calls xoroshiro128p_normal_float64")
+                   "in a kernel, pass xoroshiro128p states and call xoroshiro128p_normal_float64")
 NUMBALITE_CPU_ONLY(void, random_seed, "see cuda.random.create_xoroshiro128p_states")
 NUMBALITE_CPU_ONLY(void, parallel_for, "a kernel is parallel by its grid")
 #undef NUMBALITE_CPU_ONLY

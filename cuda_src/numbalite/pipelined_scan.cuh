@@ -4,8 +4,8 @@
  * writes; a waiting block does not use the memory bandwidth. In pipelined_scan, a block is
  * persistent and processes one tile after the other. While a block scans a tile, it has already
  * read the next two tiles and published their totals, and later tiles are being copied to shared
- * memory (pipeline.cuh). So a tile's predecessors published their totals two tiles earlier, and
- * blocks need not run in lockstep.
+ * memory (pipeline.cuh). When a block needs the totals of the tiles before its own, they have
+ * usually been published, even if the blocks do not run in lockstep.
  *
  * A thread scans several neighbouring units of a tile in shared memory. Threads begin with
  * different units and wrap around, so that concurrent accesses are in different banks. The totals
@@ -45,8 +45,8 @@ NUMBALITE_FUNCTION void read_staged_unit(T (&v)[V], const S *stage, int piece, i
 }
 
 /* The reductions of a tile that a thread computes before the prefix of the tile is available. The
- * first warp, lane or unit of a tile has no predecessor: then the member with the total of its
- * predecessors is undefined. */
+ * members of a thread without predecessors are undefined: `first` if its first unit is the first of
+ * the row, `left` in the first lane of a warp, and `warps` in the first warp of the block. */
 template <class T> struct reductions_of_tile {
     T first; /* total of those units of the thread that precede its first unit in the row */
     T left;  /* total of the earlier lanes in the thread's warp */
@@ -83,8 +83,8 @@ NUMBALITE_FUNCTION T reduce_pieces(T &first, const S *stage, int count, Op op) {
 /* Scans a thread's units in shared memory; `before` is the thread's prefix, which exists if
  * HasBefore is set. */
 template <bool Whole, bool HasBefore, bool Exclusive, int V, class S, class T, class O, class Op>
-NUMBALITE_FUNCTION void scan_pieces(const maybe<T> &before, const T &first, const S *stage, O *results,
-                                    int count, Op op) {
+NUMBALITE_FUNCTION void scan_pieces(const maybe<T> &before, const T &first, const S *stage,
+                                    O *results, int count, Op op) {
     constexpr bool in_place = sizeof(S) == sizeof(O);
     constexpr int kept = in_place ? 1 : PIPELINE_PIECES;
     T v[kept][V];
@@ -167,7 +167,8 @@ template <class S, class O> struct tile_stages {
     NUMBALITE_FUNCTION S *at(int stage) const { return (S *)(memory + stage * bytes); }
 
     /* Computes the position of a ticket's tile, before a stage is free for the tile. */
-    NUMBALITE_FUNCTION static tile_of_line of(nl_status ticket, const plan &p, const void *input, void *out) {
+    NUMBALITE_FUNCTION static tile_of_line of(nl_status ticket, const plan &p, const void *input,
+                                              void *out) {
         tile_of_line it = {};
         it.tile = quotient((int64)ticket, p.results);
         if (it.tile >= p.parts)
@@ -199,7 +200,8 @@ template <class S, class O> struct tile_stages {
 };
 
 template <class S, class T, class O, int V, bool Exclusive, class Op>
-NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *out, void *memory, Op op) {
+NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *out, void *memory,
+                                       Op op) {
     constexpr int stages = PIPELINE_STAGES;
     __shared__ nl_pipeline::arrival arrivals[stages];
     __shared__ tile_of_line tiles[stages];
@@ -213,7 +215,8 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
     nl_status *tickets = (nl_status *)memory;
     tile_states<T> all = {tickets + 1, p.results * window_status_count(p.parts)};
     typedef tile_stages<S, O> ring_of_tiles;
-    ring_of_tiles ring = {block_memory(), arrivals, tiles, (int)(p.chunk * (sizeof(S) > sizeof(O) ? sizeof(S) : sizeof(O)))};
+    ring_of_tiles ring = {block_memory(), arrivals, tiles,
+                          (int)(p.chunk * (sizeof(S) > sizeof(O) ? sizeof(S) : sizeof(O)))};
 
     /* Reduces the tile of a stage; the warps exchange their totals. */
     auto reduce = [&](int stage, int count) {
@@ -259,7 +262,7 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
 
     /* stage of the tile that is being scanned, and stage of the newest published tile */
     int stage = 0, last = PIPELINE_AHEAD;
-    unsigned int parity = 0;              /* parity of that stage's arrival */
+    unsigned int parity = 0; /* parity of that stage's arrival */
     while (tiles[stage].count > 0) {
         tile_of_line now = tiles[stage];
         window<T> w(all, now.line, now.window, now.within, p.parts);
@@ -313,11 +316,13 @@ NUMBALITE_FUNCTION void pipelined_scan(const plan &p, const void *input, void *o
         if (now.wide && follows) {
             T both = op(base.value, of[0].left);
             base.value = select_bits(all_bits_if(lane > 0), both, base.value);
-            scan_pieces<true, true, Exclusive, V>(base, of[0].first, ring.at(stage), results, now.count, op);
+            scan_pieces<true, true, Exclusive, V>(base, of[0].first, ring.at(stage), results,
+                                                  now.count, op);
         } else {
             if (lane > 0)
                 append(base, of[0].left, op);
-            scan_pieces<false, false, Exclusive, V>(base, of[0].first, ring.at(stage), results, now.count, op);
+            scan_pieces<false, false, Exclusive, V>(base, of[0].first, ring.at(stage), results,
+                                                    now.count, op);
         }
         nl_pipeline::release();
         __syncthreads();

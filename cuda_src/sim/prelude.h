@@ -161,7 +161,7 @@ template <class T> T copied(T); /* gotos.py uses this template to determine the 
 #define NUMBALITE_SIM_SHARED_TYPES(name) \
     static_assert(false, \
                   "numbalite: extern __shared__ " #name " has another type further up: " \
-                  "all declarations of this memory must have the same type");
+                  "all declarations of one extern __shared__ array must have the same type");
 #define NUMBALITE_SIM_AUTOMATIC(space) \
     static_assert(false, "numbalite: a __" #space "__ variable inside of a function must be static: " \
                          "static __" #space "__ float x;");

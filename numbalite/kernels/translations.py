@@ -69,7 +69,7 @@ def cache_key(contents: tuple | None) -> bytes | None:
 def _unpickle(data):
     try:
         return pickle.loads(data)
-    except Exception as problem:  # for example, a pickled class that does not exist in this process
+    except Exception as problem:  # unpickling calls code of other modules, which may raise anything
         raise ValueError("not a translation") from problem
 
 

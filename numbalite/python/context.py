@@ -53,9 +53,10 @@ class Instance(DeviceFunction):
         return self.translator and self.translator.result
 
     def array_results(self) -> tuple | None:
-        """The description of results that contain arrays, or None for numbers. The description is (whether
-        the result is a tuple; for each item the index of the returned parameter, -1 for a number, or (dtype,
-        number of axes, whether it is writable) for a part of an argument; the types of the items)."""
+        """Describes a result that contains arrays as a tuple (is_tuple, sources, types); None for numbers.
+
+        ``sources`` has one entry for each item of the result: -1 for a number, the index of the parameter that
+        is returned, or (dtype, ndim, is_writable) for a part of an argument. ``types`` are the items' types."""
         is_tuple = isinstance(self.result, types.Tuple)
         items = self.result.types if is_tuple else (self.result,)
         if not any(isinstance(t, types.Array) for t in items):

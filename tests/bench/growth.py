@@ -4,8 +4,8 @@ concurrently, and devices.
     python tests/bench/growth.py --json FILE [--only sizes,threads]    measures
     python tests/bench/growth.py --from FILE[,FILE] --plot docs        draws (needs matplotlib)
 
-A curve is {"x", "y", "label"}; a figure has several, and the labels of its axes. Costs are of calls that
-do not wait, unless their label contains "wait". Costs in microseconds are the minimum of many short
+A curve is {"x", "y", "label"}; a figure has several, and the labels of its axes. A cost is
+the time until a call returns; if the curve's label contains "wait", the call waits for the device. Costs in microseconds are the minimum of many short
 rounds, in each of which all points of a curve are measured: other load then disturbs rounds, not
 points. A round is shorter than the driver's queue of launches. Figures mark the curves of
 free-threaded CPython.

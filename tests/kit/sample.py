@@ -2,7 +2,8 @@
 sample.
 
 A run keeps at most CASES cases of a parametrized test. The marker `cases(count)` sets another number for a
-test, a class or a module; `every_case` keeps all cases: for cheap cases, each of which tests a separate rule.
+test, a class or a module. The marker `every_case` excludes a test from sampling; it is for cheap cases that each
+test a separate rule.
 A case that the command line names by its full id always runs. `draw_cases` and `one` sample within a test, for
 example from thousands of cases.
 

@@ -189,8 +189,8 @@ def test_a_failure_in_another_schedule_is_reported_with_it():
 
 
 def test_a_race_of_two_switches_is_found_soon():
-    """The race is found before all schedules with one switch have run: each iteration adds such schedules.
-    Each run tries the same schedules."""
+    """The search finds the race although each iteration of the kernel's loop adds schedules with one switch.
+    Two searches try the same schedules."""
     found = [launch_checked("lock_tested_and_set_separately") for _ in range(2)]
     assert all(checks.verdict.kind == "races" for checks, *_ in found)
     tried = {(checks.verdict.schedules, error.schedule) for checks, error, *_ in found}

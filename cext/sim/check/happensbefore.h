@@ -106,7 +106,8 @@ void nl_sim_happensbefore_acquire(nl_sim_happensbefore *order, unsigned thread,
                                   const nl_sim_happensbefore_handover *handover, uintptr_t address);
 void nl_sim_happensbefore_release(nl_sim_happensbefore *order, unsigned thread,
                                   nl_sim_happensbefore_handover *handover, uintptr_t address);
-/* Releases all accesses that happened before the current time, without a fence. */
+/* Acts like a release operation for all earlier accesses of the thread, although the thread has
+ * executed no fence. */
 void nl_sim_happensbefore_release_all(nl_sim_happensbefore *order, unsigned thread,
                                       nl_sim_happensbefore_handover *handover, uintptr_t address);
 /* Returns the clock that was released at the address, or NULL if no clock was released. */

@@ -3,13 +3,13 @@
  * the end of a phase. All accesses before the arrivals of a phase happen before all accesses after
  * a wait for this phase.
  *
- * For an exact search, this file also determines whether that order is the same in each schedule.
- * The order is the same in each schedule if these conditions are true:
+ * For an exact search, this file also determines whether this order of accesses is the same in
+ * each schedule. It is the same if three conditions are true:
  * - Each thread arrives in a phase only after the end of the previous phase, so that its arrival
  *   counts for this phase in each schedule.
  * - Each wait for a parity happens before the end of the next phase, so that the thread cannot miss
  *   a phase.
- * - Each thread that tests whether a phase has ended repeats the test until it has ended.
+ * - Each thread that tests whether a phase has ended repeats the test until the phase has ended.
  * If a thread's first test would find that the phase has ended, the test returns 0, as in another
  * schedule. If the thread's next test finds its registers and memory unchanged, this test
  * returns 1.

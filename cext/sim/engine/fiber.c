@@ -25,8 +25,8 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/* Announces a switch to the sanitizers; empty in a normal build. Always inlined, because no
- * function may return between the announcement and the switch. */
+/* Announces a switch of stacks to the sanitizers; empty in a normal build. Always inlined: no
+ * function may return after the sanitizer's call and before the switch. */
 
 static inline __attribute__((always_inline)) void announce_switch(nl_sim_fiber *from,
                                                                   nl_sim_fiber *to) {
