@@ -133,7 +133,7 @@ static int add_step(nl_py_launches *l, PyObject *kernel, const nl_reduce_plan *p
 }
 
 /* Appends the scratch array of the look-back, which the kernel of several blocks needs. */
-static int add_statuses(nl_py_launches *l, int64_t tiles) {
+static int add_status_scratch(nl_py_launches *l, int64_t tiles) {
     int64_t statuses = tiles + divide_up(tiles, 32) + divide_up(tiles, 1024);
     l->scratch[0] = (nl_py_scratch){.descr = nl_py_hostarray_descr_of_dtype(NL_UINT32),
                                     .count = 2 * (1 + 2 * statuses),
@@ -154,7 +154,7 @@ static int add_launches(selection *s, nl_py_launches *l, const nl_reduce_plan *p
     char name[64];
     snprintf(name, sizeof name, "select_%s%s%d", s->packed ? "packed_" : "", kind_names[s->kind],
              s->items);
-    if ((looks_back && add_statuses(l, s->parts) < 0) ||
+    if ((looks_back && add_status_scratch(l, s->parts) < 0) ||
         add_step(l, find_kernel(s, name, number, s->mask != NULL), plan, s->parts, s->threads,
                  slots, sizeof slots) < 0)
         return -1;

@@ -385,7 +385,7 @@ class _DeclarationReader:
 
     def __init__(self, text):
         tokens = tokenize(text)
-        self.tokens = [t for t in first_branches(tokens) if t.kind != "directive"]
+        self.tokens = [t for t in keep_first_branches(tokens) if t.kind != "directive"]
         self.conditional = _conditional_starts(tokens)
         self.partner = match_brackets(self.tokens)
         self.kernels, self.variables, self.functions = {}, {}, {}
@@ -781,7 +781,7 @@ class _DeclarationReader:
         return end
 
 
-def first_branches(tokens):
+def keep_first_branches(tokens):
     """Returns the tokens, but omits each branch of #else or #elif that opens or closes the same brackets as an
     earlier branch. For example, `#if A f() { #else g() { #endif` opens only one brace."""
     gone, stack = set(), []  # start positions of the branches of each open #if

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from numbalite.cxx.scanner import Token, directive_names, first_branches, match_brackets
+from numbalite.cxx.scanner import Token, directive_names, keep_first_branches, match_brackets
 from numbalite.types.keywords import KEYWORDS
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class TokenizedCode:
     source."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
-        self.tokens = _join_operators(first_branches(tokens))
+        self.tokens = _join_operators(keep_first_branches(tokens))
         line = self.tokens[-1].line if self.tokens else 0
         # Padding, because the rules look at a few tokens before and after an operator.
         self.tokens += [Token("end", "", 0, line)] * 6

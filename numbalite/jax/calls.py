@@ -231,7 +231,7 @@ def _call_handler(described: Operation, vmap_method: str, *args: Any) -> Any:
     )
     arrays = [x for x, number in zip(args, numbers, strict=True) if number is None]
     dtypes = tuple(np.dtype(x.dtype) for x in arrays)
-    shapes = described.shapes(args)
+    shapes = described.result_shapes(args)
     given = iter(dtypes)
     asked: Any = [next(given) if number is None else None for number in numbers]
     results = described.dtypes(asked)

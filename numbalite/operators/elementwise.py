@@ -13,7 +13,7 @@ from numbalite.ufuncs.cudaufunc import CudaUfunc
 from numbalite.ufuncs.differentiation import DerivativeFamily
 from numbalite.ufuncs.hostufunc import make_ufunc
 
-from .operation import Operation, broadcast, device_call_of, refuse_other
+from .operation import Operation, broadcast_shape, device_call_of, refuse_other
 
 
 class Elementwise(Operation):
@@ -61,8 +61,8 @@ class Elementwise(Operation):
     def dtypes(self, inputs):
         return tuple(self.ufunc.resolve_dtypes((*inputs, *(None,) * self.nout))[self.nin :])
 
-    def shapes(self, inputs):
-        return (broadcast(self.name, [x.shape for x in inputs]),) * self.nout
+    def result_shapes(self, inputs):
+        return (broadcast_shape(self.name, [x.shape for x in inputs]),) * self.nout
 
     def run_on_host(self, inputs, results):
         self.host(*inputs, out=tuple(results))

@@ -12,7 +12,7 @@ from numbalite.ufuncs.cudagufunc import CudaGUfunc
 from numbalite.ufuncs.differentiation import family_of
 from numbalite.ufuncs.hostufunc import make_gufunc
 
-from .operation import Operation, broadcast, device_call_of, refuse_other
+from .operation import Operation, broadcast_shape, device_call_of, refuse_other
 
 
 class Generalized(Operation):
@@ -76,7 +76,7 @@ class Generalized(Operation):
     def dtypes(self, inputs):
         return tuple(self.ufunc.resolve_dtypes((*inputs, *(None,) * self.nout))[self.nin :])
 
-    def shapes(self, inputs):
+    def result_shapes(self, inputs):
         layout = self._layout
         shapes = [tuple(x.shape) for x in inputs]
         lacking = self._missing_dimensions(shapes)
@@ -96,7 +96,7 @@ class Generalized(Operation):
                     raise ValueError(
                         f"{self.name}: the dimension {layout.dimensions[i].name} of {layout} is {sizes[i]} and {size}"
                     )
-        loop = broadcast(self.name, loops)
+        loop = broadcast_shape(self.name, loops)
         return tuple(
             (*loop, *(sizes[i] for i in core if i not in lacking)) for core in layout.outputs
         )

@@ -104,7 +104,7 @@ class Launched(Operation):
                 )
         return tuple(_dtype(self._types[i]) for i in self._results)
 
-    def shapes(self, inputs):
+    def result_shapes(self, inputs):
         if not self.nout:
             return ()
         found = self.out_shapes
@@ -207,7 +207,7 @@ class Adjoint(Operation):
     def dtypes(self, inputs):
         return tuple(map(self.primal.input_dtype, self._by))
 
-    def shapes(self, inputs):
+    def result_shapes(self, inputs):
         return tuple(tuple(inputs[i].shape) for i in self._by)
 
     def run_on_host(self, inputs, results):

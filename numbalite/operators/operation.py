@@ -47,7 +47,7 @@ class Operation:
         """Returns the dtypes of the results for inputs of these dtypes."""
         raise NotImplementedError
 
-    def shapes(self, inputs: Sequence[Any]) -> tuple[tuple, ...]:
+    def result_shapes(self, inputs: Sequence[Any]) -> tuple[tuple, ...]:
         """Returns the shapes of the results, for inputs with ``shape``; sizes may be symbols of a
         framework."""
         raise NotImplementedError
@@ -90,7 +90,7 @@ def device_call_of(ufunc: Any, stream: Any) -> Callable[..., Any]:
     return ufunc if stream is None else functools.partial(ufunc, stream=stream)
 
 
-def broadcast(name: str, shapes: Sequence[Sequence]) -> tuple:
+def broadcast_shape(name: str, shapes: Sequence[Sequence]) -> tuple:
     """Returns the common shape of broadcast inputs. A ValueError contains the function's name. Sizes may be symbols of
     a framework."""
     ndim = max(map(len, shapes), default=0)

@@ -227,7 +227,9 @@ class _ResultTensors:
                 )
         return [
             (shape, TORCH[dtype], device)
-            for shape, dtype in zip(described.shapes(args), described.dtypes(dtypes), strict=True)
+            for shape, dtype in zip(
+                described.result_shapes(args), described.dtypes(dtypes), strict=True
+            )
         ]
 
     def create_results(self, described: list) -> list:

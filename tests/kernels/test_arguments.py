@@ -170,7 +170,7 @@ def test_non_array_arguments_raise():
         assert_refused(TypeError, saxpy, 1.0, thing, OUT, names=["'x'"])
 
 
-def test_a_plain_pointer_takes_contiguous_arrays_alone():
+def test_plain_pointers_accept_only_contiguous_arrays():
     with pytest.raises((TypeError, ValueError), match="pointers") as caught:
         pointers[1, 32](cuda.to_device(np.ones(16, "f4"))[::2], cuda.to_device(X), 8)
     assert "contiguous" in str(caught.value)
