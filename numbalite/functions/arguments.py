@@ -56,7 +56,7 @@ def convert_array(array: DeviceNDArray, dtype: Any) -> DeviceNDArray:
 
 def arrays_of(values: Iterable, what: str = "the arrays") -> list[DeviceNDArray]:
     """Converts several values to device arrays; host values are copied to the device of the first device array."""
-    values = list(values)
+    values = shapes.list_of_items(values, what)
     if set(map(type, values)) == {arrays.DeviceNDArray}:
         return values
     with on_device_of(*values):

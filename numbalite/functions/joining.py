@@ -27,7 +27,7 @@ _MAX_ROLLED = 8  # as in cext/py/joins.c
 
 @implements("concatenate", "concat", direct=_core.concatenate)
 def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind") -> DeviceNDArray:
-    given = list(arrays)
+    given = shapes.list_of_items(arrays, "the arrays")
     parts = arguments.arrays_of(given)
     if not parts:
         raise ValueError("need at least one array to concatenate")

@@ -167,7 +167,7 @@ def put_along_axis(arr, indices, values, axis) -> None:
 def choose(a, choices, out=None, mode: str = "raise") -> Any:
     """Copies all choices into one array first."""
     _check_mode(mode)
-    given, numbers = a, list(choices)
+    given, numbers = a, shapes.list_of_items(choices, "choices")
     a, *choices = arguments.arrays_of([a, *numbers])
     a = _index_array(a)
     if a.dtype == np.uint64:

@@ -219,7 +219,7 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1) -> Any:
     if made.ndim < 2:
         return made
     operands = (left, right) if shapes.ndim_of(width) < y.ndim else (left, right, width)
-    kept = [[one.strides[i] for i in range(y.ndim) if i != at] for one in operands]
+    kept = [tuple(one.strides[i] for i in range(y.ndim) if i != at) for one in operands]
     return arguments.with_axis_order(made, *kept)
 
 

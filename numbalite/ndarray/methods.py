@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.ndarray import dispatch
+from numbalite.runtime import shapes
 
 if TYPE_CHECKING:
     from typing import Any
@@ -243,6 +244,7 @@ class Methods:
     def choose(self, choices: Any, out: Output | None = None, mode: Any = "raise") -> Output:
         """Selects elements of several arrays, as numpy.choose; each element of this array is the index of an
         array."""
+        choices = shapes.list_of_items(choices, "choices")
         return np.choose(self, choices, out, mode)  # type: ignore[call-overload]
 
     def repeat(self, repeats: Any, axis: Any = None) -> DeviceNDArray:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite import _core
+from numbalite.runtime import shapes
 
 if TYPE_CHECKING:
     from typing import Any
@@ -36,6 +37,8 @@ class Philox4x32:
             start = _check_uint("key", key, 64), _check_uint("counter", counter, 128)
         else:
             if not hasattr(seed, "generate_state"):
+                if np.iterable(seed) and not isinstance(seed, (str, bytes, np.ndarray)):
+                    seed = shapes.list_of_items(seed, "seed")
                 seed = np.random.SeedSequence(seed)
             self.seed_seq = seed
             first, second = seed.generate_state(2, np.uint64).tolist()

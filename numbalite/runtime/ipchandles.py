@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,10 @@ class IpcHandle:
         self, base: Any, handle: Any, size: int, source_info: Any = None, offset: int = 0
     ) -> None:
         self.base = base
-        self.handle = _HandleBytes(getattr(handle, "reserved", handle))
+        handle = getattr(handle, "reserved", handle)
+        if not isinstance(handle, (bytes, bytearray, memoryview, ctypes.Array)):
+            handle = shapes.tuple_of_items(handle, "handle")
+        self.handle = _HandleBytes(handle)
         self.size = size
         self.source_info = source_info
         self.offset = offset

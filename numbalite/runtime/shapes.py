@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+from collections.abc import Sized
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _KEPT = 1024
 MAX_ITEMS = 64  # NumPy's maximum number of dimensions
+_MAX_LISTED = 1 << 24  # arrays or seeds in one sequence
 NESTED = f"lists are nested more than {MAX_ITEMS} deep"
 AxisError = getattr(np, "exceptions", np).AxisError
 
@@ -114,6 +116,21 @@ def tuple_of_items(values: Iterable[Any], what: str = "shape or axes") -> tuple[
     items = tuple(itertools.islice(values, MAX_ITEMS + 1))
     if len(items) > MAX_ITEMS:
         raise ValueError(f"{what}: a sequence of more than {MAX_ITEMS} items")
+    return items
+
+
+def list_of_items(values: Iterable[Any], what: str) -> list[Any]:
+    """Returns the items of a user's sequence of arrays or seeds as a list: at most as many as its length.
+    Raises ValueError for more than 2**24 items, without reading all of them."""
+    if type(values) in (list, tuple):
+        return list(values)
+    items: list[Any] = []
+    count = len(values) if isinstance(values, Sized) else _MAX_LISTED + 1
+    if count <= _MAX_LISTED + 1:
+        items = list(itertools.islice(values, count))
+        count = len(items)
+    if count > _MAX_LISTED:
+        raise ValueError(f"{what}: a sequence of more than {_MAX_LISTED} items")
     return items
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from numbalite.functions import arguments
+from numbalite.runtime import shapes
 from numbalite.sparse import construct, products
 from numbalite.sparse.building import eye_array
 from numbalite.sparse.construct import issparse
@@ -207,7 +208,7 @@ def block_diag(
            [0., 0., 3.]])
     """
     placed, rows, columns = [], 0, 0
-    for one in map(_sparse_block, mats):
+    for one in map(_sparse_block, shapes.list_of_items(mats, "block_diag")):
         placed.append((one, rows, columns))
         rows, columns = rows + one.shape[0], columns + one.shape[1]
     if not placed:

@@ -455,10 +455,12 @@ class Tuple(Type):
     types: tuple[Type, ...]
 
     def __init__(self, types):
-        types = tuple(types)
+        found = []
         for t in types:
             if not isinstance(t, Type):
                 raise TypeError(f"a tuple type consists of types, not of {t!r}")
+            found.append(t)
+        types = tuple(found)
         super().__init__(f"Tuple(({', '.join(map(str, types))}{',' * (len(types) == 1)}))")
         object.__setattr__(self, "types", types)
 

@@ -6,7 +6,9 @@ import collections.abc
 import numpy as np
 import pytest
 
-from numbalite import _core, cuda, sparse
+from numbalite import _core, cuda, sparse, types
+from numbalite.runtime import shapes
+from numbalite.runtime.ipchandles import IpcHandle
 
 LIMIT = 200  # items that a function may read before it has to raise an error
 
@@ -61,6 +63,8 @@ kernel.forall(s)  add.reduce(d, axis=s)  add.accumulate(d, axis=s)  add.reduceat
 np.fft.fftfreq(s)  cuda.device_array_like(d).reshape(s, order="F")  vector(s)
 sparse.csr_array(d, shape=s)  sparse.coo_array(d, shape=s)  sparse.dia_array((d, [0, 1, 2]), shape=s)
 sparse.diags_array(d, offsets=[0, 1, 2], shape=s)  m.reshape(s)  m.sum(axis=s)  m.transpose(s)  m.resize(s)  m.max(axis=s)
+cuda.random.default_rng(s)  cuda.random.Philox4x32(s)  IpcHandle(None, s, 8)  IpcHandle(None, handle=s, size=8)
+sparse.block_diag(s)  d.argsort().choose(s)  cuda.choose(i, s)  cuda.histogramdd(s)  cuda.concatenate(s)  types.Tuple(s)
 np.sort(records, order=s)  cuda.texture(d.astype("f4"), s)  cuda.surface(s, "f4")  cuda.texture(d.astype("f4"), border=s)
 """
 CALLS = [
@@ -87,6 +91,7 @@ def callable_names():
         "np": np, "cuda": cuda, "kernel": kernel, "add": add, "vector": vector[1, 1],
         "sparse": sparse, "m": sparse.csr_array(cuda.to_device(X)),
         "records": cuda.to_device(np.zeros(3, [("a", "i4"), ("b", "f4")])),
+        "IpcHandle": IpcHandle, "types": types,
         "d": cuda.to_device(X), "i": cuda.to_device(np.array([1, 2])), "rng": cuda.random.default_rng(1),
     }  # fmt: skip
 
@@ -104,6 +109,22 @@ def test_endless_sequences_are_read_to_a_limit(callable_names, kind):
             assert not isinstance(error, (MemoryError, SystemError)), (call, error)
     assert not stored, stored
     assert len(CALLS) > 90
+
+
+def test_iterators_of_arrays_and_seeds_are_read_to_a_limit(monkeypatch):
+    """A generator has no length; the limit is lower here, to save time."""
+    monkeypatch.setattr(shapes, "_MAX_LISTED", 100)
+    i = cuda.to_device(np.array([0, 1]))
+    for call in (cuda.random.default_rng, sparse.block_diag, cuda.concatenate, i.choose):
+        endless = EndlessSequence()
+        with pytest.raises(ValueError, match="a sequence of more than 100 items"):
+            call(iter(endless))
+        assert endless.reads < LIMIT
+    assert sparse.block_diag(iter([2, 3])).toarray().tolist() == [[2, 0], [0, 3]]
+    assert i.choose(iter([[5, 6], [7, 8]])).tolist() == [5, 8]
+    for seed in ([1, 2, 3], (1, 2, 3), np.array([1, 2, 3]), range(1, 4)):
+        drawn = cuda.random.default_rng(seed).random(4).tolist()
+        assert drawn == cuda.random.default_rng([1, 2, 3]).random(4).tolist()
 
 
 def test_sequence_limit_is_in_the_message():
