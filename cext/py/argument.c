@@ -569,8 +569,8 @@ static int write_scalar(nl_py_call *call, int index, PyObject *value, unsigned c
 
 /* Tests all conditions of check_array for the simple case: no conversion, and no stream that must
  * be ordered. */
-static inline int matches_without_conversion(const nl_py_call *call, const nl_param *p,
-                                             const nl_py_array *a) {
+static inline int passes_without_check(const nl_py_call *call, const nl_param *p,
+                                       const nl_py_array *a) {
     return matches_without_conversion(p, (nl_dtype)a->dtype, a->ndim, a->flags, a->misaligned) &&
            (p->is_const || !(a->flags & NL_PY_ARRAY_READONLY)) &&
            a->buffer->device == call->device &&
@@ -585,7 +585,7 @@ int nl_py_argument_write(nl_py_call *call, int index, PyObject *value, unsigned 
     case NL_PARAM_ARRAY:
         if (call->device && nl_py_devarray_check_exact(call->state, value)) {
             const nl_py_array *a = (nl_py_array *)value;
-            if (matches_without_conversion(call, p, a)) {
+            if (passes_without_check(call, p, a)) {
                 if (call->stream)
                     (void)nl_buffer_order_with_stream(a->buffer, call->stream, 1, NULL);
                 write_array_header(p, at, a);
