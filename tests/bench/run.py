@@ -269,7 +269,8 @@ def main():
     if options.shapes:
         import shapes
 
-        return shapes.measure_shapes(options.only.split(",") if options.only else (), options.json)
+        only = options.only.split(",") if options.only else ()
+        return shapes.measure_shapes(only, options.json, options.source, options.write)
     if options.small:
         os.environ["NUMBALITE_BENCH_SMALL"] = "1"
     record = (

@@ -2,7 +2,8 @@
 each of 300 shapes, after 20 others, and then repeatedly with one shape. Another process makes the same calls before,
 so that the libraries' compiled kernels are in their caches, as in the second run of a program.
 
-    python tests/bench/run.py --shapes [--only sum,cumsum] [--json FILE]
+    python tests/bench/run.py --shapes [--only sum,cumsum] [--json FILE] [--write]
+    python tests/bench/run.py --shapes --from FILE --write     the tables of an earlier run
     python tests/bench/run.py --host --shapes [--only sum]     the host's part, with a driver that does nothing
 
 For each row microseconds per call: changing shapes, and in brackets one shape. The last lines are the rows that need
@@ -20,6 +21,7 @@ import time
 import warnings
 
 import numpy as np
+import speed_table
 import sweep
 
 from numbalite import cuda
@@ -30,6 +32,8 @@ PLANNED_BY_CUFFT = {"rfft"}  # a new length needs a plan of cuFFT, also in the p
 FUSED_BY_TORCH = {"softmax, written out"}  # torch has one function for these calls
 REPEATS = 3
 SIZES = 10_000, 1_000_000  # smallest and largest number of elements
+BEGIN = "<!-- make bench ARGS=--shapes writes from here -->"
+README_ROWS = 5
 
 
 def function_caller(name, *given):
@@ -218,13 +222,51 @@ def print_report(found):
         print(f"{ratio:6.2f}  {name}")
 
 
-def measure_shapes(only=(), file=None):
-    """Measures numbalite and the installed peers on the device; 1 if numbalite refused a row."""
-    warnings.simplefilter("ignore")
-    fill_caches(only)
-    sweep.open_libraries()
-    found = measure_rows_with_shapes(only, *SIZES)
+def ratio_to_peers(row):
+    return row["numpy"][0] / min(row[label][0] for label in ("cupy", "torch") if label in row)
+
+
+def format_shapes_table(found, most=None):
+    """Returns the table of all rows, or of the `most` rows that are slowest relative to the better peer."""
+    compared = {
+        name: row
+        for name, row in found.items()
+        if "numpy" in row and len(row) > 1 and name not in PLANNED_BY_CUFFT | FUSED_BY_TORCH
+    }
+    names = sorted(compared, key=lambda name: ratio_to_peers(compared[name]), reverse=True)
+    lines = [
+        "| call, a new shape each time (one shape) | numbalite | cupy | torch |",
+        "|---|---|---|---|",
+    ]
+    for name in names[:most]:
+        cells = (
+            f"{row[0]:.1f} µs ({row[1]:.1f})" if row else ""
+            for row in map(found[name].get, ("numpy", "cupy", "torch"))
+        )
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def update_pages(found):
+    """Replaces the tables of docs/performance.md and README.md."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    for path, most in (("docs/performance.md", None), ("README.md", README_ROWS)):
+        speed_table.replace_between_markers(root / path, format_shapes_table(found, most), BEGIN)
+
+
+def measure_shapes(only=(), file=None, source=None, writes=False):
+    """Measures numbalite and the installed peers on the device, or reads the results of the file `source`; 1 if
+    numbalite refused a row."""
+    if source:
+        found = json.loads(pathlib.Path(source).read_text())
+    else:
+        warnings.simplefilter("ignore")
+        fill_caches(only)
+        sweep.open_libraries()
+        found = measure_rows_with_shapes(only, *SIZES)
     print_report(found)
+    if writes:
+        update_pages(found)
     if file:
         pathlib.Path(file).write_text(json.dumps(found, indent=1) + "\n")
     return 1 if any("refused" in row for row in found.values()) else 0

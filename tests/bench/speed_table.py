@@ -83,13 +83,13 @@ def readme_table(record):
     return "\n".join([*lines, "", f"{met} of {judged} targets are met."])
 
 
-def replace_between_markers(path: pathlib.Path, new):
+def replace_between_markers(path: pathlib.Path, new, begin=BEGIN):
     text = path.read_text()
-    before, found, rest = text.partition(BEGIN)
+    before, found, rest = text.partition(begin)
     _, closed, after = rest.partition(END)
     if not found or not closed:
-        raise SystemExit(f"{path}: the comments {BEGIN} and {END} are missing")
-    path.write_text(f"{before}{BEGIN}\n{new}\n{END}{after}")
+        raise SystemExit(f"{path}: the comments {begin} and {END} are missing")
+    path.write_text(f"{before}{begin}\n{new}\n{END}{after}")
 
 
 def update_pages(root: pathlib.Path, record):
