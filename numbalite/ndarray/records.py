@@ -82,19 +82,25 @@ class DeviceRecord(DeviceNDArray):
     # ---- fields
 
     def __getitem__(self, field: Any) -> Any:
-        if isinstance(field, (int, np.integer)) and not isinstance(field, bool):
-            names = self.dtype.names
-            if not -len(names) <= field < len(names):
-                raise IndexError(f"a record of {len(names)} fields has no field {field}")
-            field = names[field]
+        field = self._name_of_field(field)
         part = super().__getitem__(field)
         if isinstance(field, str) and part.ndim == 0:
             return part[()]
         return part._record() if isinstance(field, list) else part
 
+    def _name_of_field(self, key):
+        """Returns the name of the field with this number; other keys are unchanged."""
+        if not isinstance(key, (int, np.integer)) or isinstance(key, bool):
+            return key
+        names = self.dtype.names
+        if not -len(names) <= key < len(names):
+            raise IndexError(f"a record of {len(names)} fields has no field {key}")
+        return names[key]
+
+    def setitem(self, key: Any, value: Any, stream: StreamLike = 0) -> None:
+        super().setitem(self._name_of_field(key), value, stream)
+
     def _selected_view(self, key):
-        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            key = self.dtype.names[key]
         if isinstance(key, (str, list)):
             return _core.DeviceArray.__getitem__(self, key)
         return super()._selected_view(key)

@@ -345,3 +345,17 @@ def test_numbas_devicearray_functions_work():
         devicearray.check_array_compatibility(host, host.T)
     for name in devicearray.__all__:
         assert getattr(devicearray, name) is not None
+
+
+def test_field_number_out_of_range_raises():
+    record = cuda.to_device(np.zeros(2, "f4,i4"))[0]
+    for number in (2, -3, 2**70, np.int64(5)):
+        for call in (
+            record.__getitem__,
+            lambda key: record.__setitem__(key, 1),
+            lambda key: record.setitem(key, 1),
+        ):
+            with pytest.raises(IndexError, match="a record of 2 fields has no field"):
+                call(number)
+    record[np.int64(1)] = 7
+    assert record[np.int8(-1)] == 7
