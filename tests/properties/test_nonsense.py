@@ -173,14 +173,49 @@ def example_instances():
         "kernel": lambda: cuda.module(source).k,
         "launcher": lambda: cuda.module(source).k[1, 1],
         "csr": lambda: numbalite.sparse.csr_array(np.eye(3)),
-        "generator": lambda: numbalite.random.default_rng(1),
+        "generator": lambda: cuda.random.default_rng(1),
         "reduction": lambda: cuda.reduce("a + b"),
-        "ufunc": lambda: numbalite.vectorize(["f8(f8, f8)"], target="cuda")("x + y"),
+        "ufunc": lambda: numbalite.vectorize(
+            ["f8(f8, f8)"], target="cuda", source="double f(double x, double y) { return x + y; }"
+        ),
         "checks": cuda.checks,
         "pinned": lambda: cuda.pinned_array(3),
         "mapped": lambda: cuda.mapped_array(3),
-        "graph": lambda: None,
+        "texture": lambda: cuda.texture(cuda.to_device(np.zeros((4, 4), np.float32))),
+        "surface": lambda: cuda.surface(cuda.to_device(np.zeros((4, 4), np.float32))),
+        "graph": captured_graph,
+        "memory pool": lambda: cuda.memory_pool,
+        "host memory pool": lambda: cuda.host_memory_pool,
+        "record": lambda: cuda.device_array(3, "f4,i4")[0],
+        "flat": lambda: cuda.to_device(np.arange(6.0).reshape(2, 3)).flat,
+        "flags": lambda: cuda.to_device(np.arange(6.0)).flags,
+        "memory": lambda: cuda.to_device(np.arange(6.0)).gpu_data,
+        "managed": lambda: cuda.managed_array(3),
+        "coo": lambda: numbalite.sparse.coo_array(np.eye(3)),
+        "csc": lambda: numbalite.sparse.csr_array(np.eye(3)).tocsc(),
+        "dia": lambda: numbalite.sparse.dia_array(np.eye(3)),
+        "bit generator": lambda: cuda.random.Philox4x32(1),
+        "states": lambda: cuda.random.create_xoroshiro128p_states(2, 1),
+        "sort": lambda: cuda.sort("a < b"),
+        "scan": lambda: cuda.scan("a + b"),
+        "histogram": lambda: cuda.histogram("int(x)", bins=3),
+        "fused": lambda: numbalite.fuse(lambda a, b: a * b + 1),
     }
+
+
+def captured_graph():
+    device, stream = cuda.device_array(3, np.float32), cuda.stream()
+    with stream.capture() as graph:
+        device.fill(1, stream)
+    return graph
+
+
+def has_method(example, attribute):
+    """Some properties raise errors, for example mT of a vector."""
+    try:
+        return callable(getattr(example, attribute))
+    except Exception:
+        return False
 
 
 @functools.cache
@@ -193,15 +228,12 @@ def callable_targets():
             if isinstance(function, (np.ufunc, types.FunctionType)) and name not in WITH_FILES:
                 found[f"{path}.{name}"] = lambda f=function: functools.partial(call_on_device, f)
     for name, make in example_instances().items():
-        with contextlib.suppress(Exception):
-            example = make()
-            for attribute in dir(example):
-                special = attribute.startswith("__") and attribute in SPECIAL
-                if attribute not in LEFT_OUT and (special or not attribute.startswith("_")):
-                    if callable(getattr(example, attribute, None)):
-                        found[f"{name}.{attribute}"] = lambda make=make, a=attribute: getattr(
-                            make(), a
-                        )
+        example = make()
+        for attribute in dir(example):
+            special = attribute.startswith("__") and attribute in SPECIAL
+            if attribute not in LEFT_OUT and (special or not attribute.startswith("_")):
+                if has_method(example, attribute):
+                    found[f"{name}.{attribute}"] = lambda make=make, a=attribute: getattr(make(), a)
     return found
 
 
