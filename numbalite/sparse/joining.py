@@ -70,6 +70,7 @@ def vstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | 
            [0., 1.],
            [1., 1.]])
     """
+    blocks = shapes.list_of_items(blocks, "vstack")
     return block_array([[one] for one in blocks], format=format, dtype=dtype)
 
 
@@ -103,7 +104,8 @@ def hstack(blocks: Sequence[Any], format: str | None = None, dtype: DTypeLike | 
     array([[1., 0., 1.],
            [0., 1., 1.]])
     """
-    return block_array([list(blocks)], format=format, dtype=dtype)
+    blocks = shapes.list_of_items(blocks, "hstack")
+    return block_array([blocks], format=format, dtype=dtype)
 
 
 def block_array(
@@ -141,6 +143,7 @@ def block_array(
     >>> sparse.block_array([[a, None], [a, 2 * a]]).shape
     (4, 4)
     """
+    blocks = [shapes.list_of_items(row, "row") for row in shapes.list_of_items(blocks, "blocks")]
     table = [[None if one is None else _sparse_block(one) for one in row] for row in blocks]
     if not table or not table[0] or len({len(row) for row in table}) > 1:
         raise ValueError("block_array: blocks must be rows of the same number of arrays")

@@ -115,7 +115,8 @@ def test_iterators_of_arrays_and_seeds_are_read_to_a_limit(monkeypatch):
     """A generator has no length; the limit is lower here, to save time."""
     monkeypatch.setattr(shapes, "_MAX_LISTED", 100)
     i = cuda.to_device(np.array([0, 1]))
-    for call in (cuda.random.default_rng, sparse.block_diag, cuda.concatenate, i.choose):
+    joins = sparse.block_diag, sparse.hstack, sparse.vstack, sparse.block_array
+    for call in (*joins, cuda.random.default_rng, cuda.concatenate, i.choose):
         endless = EndlessSequence()
         with pytest.raises(ValueError, match="a sequence of more than 100 items"):
             call(iter(endless))
