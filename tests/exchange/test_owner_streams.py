@@ -14,8 +14,8 @@ STREAMS = """
 from numbalite import guvectorize
 
 torch_stream, cupy_stream = cuda.stream(non_blocking=True), cuda.stream(non_blocking=True)
-torch._C = Attribute(_cuda_getCurrentRawStream=lambda device: torch_stream.handle)
-cupy.cuda = Attribute(get_current_stream=lambda: Attribute(ptr=cupy_stream.handle, owner=cupy_stream))
+torch._C = AttributeHolder(_cuda_getCurrentRawStream=lambda device: torch_stream.handle)
+cupy.cuda = AttributeHolder(get_current_stream=lambda: AttributeHolder(ptr=cupy_stream.handle, owner=cupy_stream))
 fill = cuda.jit("__global__ void fill(float* x, float value, int n) { int i = threadIdx.x; "
                 "for (int k = 0; k < 20; ++k) __nanosleep(200000); if (i < n) x[i] = value; }")
 SIZE = 16
