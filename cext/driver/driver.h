@@ -54,7 +54,8 @@ typedef struct nl_driver {
     void (*SetCaller)(const char *file, int line);
     /* Returns the number that identifies a stream in reports. */
     unsigned (*StreamNumber)(CUstream stream);
-    /* Called in a host callback: earlier work of its stream happens before later host code. */
+    /* A host callback calls this function to record that the earlier work of the callback's stream
+     * happens before all later host code. */
     void (*HostKnows)(void);
     /* For tests of large arrays: later launches run only the last `count` blocks of their grid,
      * unless their blocks wait for each other. 0 means all blocks. */

@@ -59,7 +59,7 @@ int nl_py_guoperands_replace_inputs(nl_py_gucall *c);
 int nl_py_guoperands_make_outputs(nl_py_gucall *c);
 /* Copies inputs that overlap an output, and copies host arrays to the device. */
 int nl_py_guoperands_copy_to_device(nl_py_gucall *c);
-/* Returns whether the core array of an operand is contiguous in C or Fortran order ('C' or 'F'). */
+/* Returns whether the core array of an operand is contiguous in `order`, 'C' or 'F'. */
 int nl_py_guoperands_is_dense(const nl_py_gucall *c, int i, char order, int64_t itemsize);
 PyObject *
 nl_py_guoperands_get_stream(const nl_py_gucall *c); /* borrowed; None: the default stream */

@@ -322,8 +322,9 @@ static PyObject *reduction_observer(PyObject *module, PyObject *observer) {
 
 static PyMethodDef functions[] = {
     {"reduction_observer", reduction_observer, METH_O,
-     "reduction_observer(function): sets a function for tests. "
-     "function(is it a scan, steps) is called with the plan of each reduction and scan. "
+     "reduction_observer(function): "
+     "calls function(is it a scan, steps) with the plan of each later reduction and scan; for "
+     "tests. "
      "None removes the function. Returns the previous function. "
      "A step of a scan is described in scan_plan; a step of a reduction consists of: "
      "kernel, kernel of its last block or '', what it reads, what it writes, wide, cached, "

@@ -48,14 +48,15 @@ NUMBALITE_FUNCTION void read_staged_unit(T (&v)[V], const S *stage, int piece, i
  * members of a thread without predecessors are undefined: `first` if its first unit is the first of
  * the row, `left` in the first lane of a warp, and `warps` in the first warp of the block. */
 template <class T> struct reductions_of_tile {
-    T first; /* total of those units of the thread that precede its first unit in the row */
+    T first; /* total of the thread's units that are earlier in the row than the one it reads first
+              */
     T left;  /* total of the earlier lanes in the thread's warp */
     T warps; /* total of the warps before the thread's warp */
     T tile;
 };
 
-/* Reduces a thread's units; `first` receives the total of the thread's units in front of its first
- * unit. */
+/* Reduces a thread's units; `first` receives the total of those units that are earlier in the row
+ * than the unit that the thread reads first. */
 template <bool Whole, int V, class S, class T, class Op>
 NUMBALITE_FUNCTION T reduce_pieces(T &first, const S *stage, int count, Op op) {
     T total = T(), behind = T();

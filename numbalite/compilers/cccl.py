@@ -47,7 +47,7 @@ def search_folders(texts, all_of_it: bool = False) -> list:
 
     all_of_it: use the toolkit's headers also in place of numbalite's part of libcu++.
     """
-    if not any(_needs_translation(text, all_of_it) for text in texts):
+    if not any(_header_needs_translation(text, all_of_it) for text in texts):
         return []
     root = root_of_toolkit()
     if root is None:
@@ -71,7 +71,7 @@ def search_curand() -> tuple:
     return ([_kept[place]], [root, libcuxx]) if _kept[place] else ()
 
 
-def _needs_translation(text, all_of_it):
+def _header_needs_translation(text, all_of_it):
     ours = os.path.join(headers.cuda_src(), "sim", "include")
     return any(
         all_of_it or folder != "cuda" or not os.path.isfile(os.path.join(ours, name))

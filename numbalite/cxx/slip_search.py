@@ -179,8 +179,8 @@ class MistakeSearch:
         return first, last
 
     def declarations(self, body):
-        """Returns {name: the token indices, in a body and in its parameters, at which the name follows a name
-        that may be a type}."""
+        """Returns {name: indices of the tokens that may declare it}, for a body and its parameters. A token may
+        declare a name if the token before it may be a type."""
         found = self._declared.get(body.block.first)
         if found is None:
             code, found = self.code, {}

@@ -163,7 +163,7 @@ def _measure_times(verdict, task, runner, rng, gpu):
     moved = sum(a.nbytes for a in case.arguments if isinstance(a, np.ndarray))
     times, returned = runner.time_case(task, case, gpu, rng)
     _compare_results(task, case, returned)  # checks that the timed call's result is correct, too
-    _check_times(times)
+    _check_reported_times(times)
     verdict.times = {"size": "x".join(map(str, size)), **times}
     if runner.simulated:
         verdict.times["note"] = (
@@ -182,8 +182,9 @@ def _measure_times(verdict, task, runner, rng, gpu):
         verdict.times["ratio"] = round(times["cold_ms"] / theirs["cold_ms"], 3)
 
 
-def _check_times(times):
-    """Raises Failed for times that no launch can have: the submission's process measures them."""
+def _check_reported_times(times):
+    """Raises Failed for times that no launch can have. The submission's own process measures the times, and could
+    forge them."""
     seconds = {name: value / 1e3 for name, value in times.items() if name.endswith("_ms")}
     seconds |= {name: value for name, value in times.items() if name == "predicted"}
     for name, value in seconds.items():

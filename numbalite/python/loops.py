@@ -191,7 +191,7 @@ def _items_loop(of, node, over):
     counter = Value(types.int64, index, range=(0, 2**62))
     bound = of.flow.bound_names(node)
     over = _evaluate_iterable(of, node, over, bound)
-    count, item = _indexed_items(of, node.iter, over, counter)
+    count, item = _items_by_index(of, node.iter, over, counter)
     limit = _unchanging_value(of, node, count, "count", bound)
     of.emit(f"for (int64 {index} = 0; {index} < {limit.text}; ++{index}) {{")
     _emit_body(of, node, flag, [lambda: of.bind_target(node.target, item)])
@@ -254,7 +254,7 @@ def _evaluate_iterable(of, node, over, bound):
     return over
 
 
-def _indexed_items(of, node, over, k):
+def _items_by_index(of, node, over, k):
     """Returns (number of items, function that returns item k)"""
     t = over.type
     if isinstance(t, Sequence) and t.kind == "range":
@@ -265,11 +265,11 @@ def _indexed_items(of, node, over, k):
         return count, arithmetic.binary(ast.Add, start, k) if start.constant != 0 else k
     if isinstance(t, Sequence) and t.kind == "enumerate":
         inner, start = over.items
-        count, item = _indexed_items(of, node, inner, k)
+        count, item = _items_by_index(of, node, inner, k)
         at = k if start.constant == 0 else arithmetic.binary(ast.Add, k, start)
         return count, tuple_of((at, item))
     if isinstance(t, Sequence):
-        pairs = [_indexed_items(of, node, part, k) for part in over.items]
+        pairs = [_items_by_index(of, node, part, k) for part in over.items]
         count = pairs[0][0]
         for other, _ in pairs[1:]:
             count = _minimum_value(count, other)

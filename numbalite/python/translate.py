@@ -1,7 +1,7 @@
 """Translates a Python function, for one list of argument types, to the body of a C++ function.
 
 The statements are visited in rounds until the types of all variables are known (variables.py); the last round
-writes the text. Each line of the text has the number of its Python line.
+writes the text. Each line of C++ stores the number of the Python line from which it was translated.
 """
 
 from __future__ import annotations

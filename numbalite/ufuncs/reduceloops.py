@@ -394,9 +394,8 @@ class Loops:
     ) -> LoopKernel:  # fmt: skip
         """Returns the kernel with these dtypes and options; the first launch compiles it.
 
-        For most types of kernels, the first kernel is compiled alone, which is the fastest. A second kernel
-        is compiled together with all other variants, if there are more than two, so that later shapes need no
-        compilation.
+        The first variant of most kernels is compiled alone, which is the fastest. If another shape needs a second
+        variant, all remaining variants are compiled with it, so that later shapes need no compilation.
         """
         common = (
             *map(dtype_key, (stored, loop, result)),

@@ -4,8 +4,8 @@
 
 Needs nvdisasm, no GPU. A launch of full size would take the simulator minutes. Therefore a fraction
 of the data is launched on a model of a GPU with the same fraction of multiprocessors, L2 cache and
-bandwidth, which needs the same time. Atomic operations on few addresses need the same fraction of
-the time, because they do not use the whole GPU.
+bandwidth, which needs the same time. For atomic operations on few addresses, the predicted
+time is that fraction of the whole time, because they do not use the whole GPU.
 """
 
 import sys

@@ -429,7 +429,7 @@ def test_mistakes_in_one_of_several_signatures_do_not_warn(load_text, kind, targ
         text = textwrap.dedent(BY_SIGNATURES[kind].format(types=types, target=target))
         found = kernel_warnings_of(lambda text=text: load_text(imports + text))
         if (kind, target) == ("generalized ufunc", "cuda") and cuda.is_simulated():
-            expected = 0  # a template: host compilers, unlike NVRTC, do not warn of types there
+            expected = 0  # in templates, host compilers do not warn about mixed types; NVRTC does
         texts = [str(one.message) for one in found]
         assert len({one.lineno for one in found}) == expected, (types, texts)
 

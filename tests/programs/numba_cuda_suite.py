@@ -313,7 +313,7 @@ if "--multiprocessing-fork" in sys.orig_argv:  # it imports the test file
 """
 
 
-def prepare_processes(site, folder):
+def write_site_customization(site, folder):
     """Processes that the tests start also have numbalite under numba's name."""
     here, folder = str(pathlib.Path(__file__).resolve().parent), str(folder.resolve())
     pathlib.Path(site, "sitecustomize.py").write_text(SITE.format(here=here, folder=folder))
@@ -323,7 +323,7 @@ def prepare_processes(site, folder):
 
 def run_child(folder, name):
     with tempfile.TemporaryDirectory() as site:
-        prepare_processes(site, folder)
+        write_site_customization(site, folder)
         return run_tests(folder, name)
 
 

@@ -105,7 +105,7 @@ static void compute_lane_results(nl_sim_warp_op op, nl_sim_thread *lanes, uint32
 }
 
 /* Computes the results of a complete group, removes the group, and makes its lanes ready. */
-static void finish_group(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
+static void complete_group(nl_sim_worker *w, unsigned index, nl_sim_group *group) {
     nl_sim_warp *warp = &w->warp[index];
     uint32_t set = group->arrived;
     if (__builtin_expect(group->mixed, 0))
@@ -170,7 +170,7 @@ unsigned long long nl_sim_warp_collective(nl_sim_warp_op op, unsigned mask,
     nl_sim_group *group = find_group(w, index, op, mask, site.line);
     group->arrived |= self;
     if (group->arrived == (mask & warp->live)) {
-        finish_group(w, index, group);
+        complete_group(w, index, group);
         warp->ready &= ~self; /* the last lane to arrive continues without a switch */
         if (!warp->ready)
             w->ready_warps &= ~(1u << index);
@@ -187,7 +187,7 @@ void nl_sim_warp_complete_groups(nl_sim_worker *w, unsigned index) {
         nl_sim_group *group = &w->groups[index][i];
         if (group->arrived == (group->mask & warp->live))
             /* does not advance i, because the last group was moved to index i */
-            finish_group(w, index, group);
+            complete_group(w, index, group);
         else
             i++;
     }

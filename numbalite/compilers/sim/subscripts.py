@@ -25,9 +25,8 @@ def subscript_name_table(source: str) -> str:
     declared = set(_DECLARED.findall(source))
     starts = [0, *(match.end() for match in re.finditer("\n", source))]
     file, shift = "", 1
-    files: dict[
-        str, dict
-    ] = {}  # file -> {(line, column): (name, indices)}, None if two names have the same position
+    # file -> {(line, column): (name, indices)}; a position of two names has None
+    files: dict[str, dict] = {}
     for at, token in enumerate(tokens):
         directive = _LINE.match(token.text) if token.kind == "directive" else None
         if directive:

@@ -83,12 +83,12 @@ def translate_source(
     the CPU targets, which may use features that no GPU has. ``spared`` is the result of divisions.py for the
     unit, or None for a compiler that needs no marks.
     """
-    if not _needs_translation(text, spared):
+    if not _source_needs_translation(text, spared):
         return text
     return _SourceTranslation(text, False, checked, kind, spared).translated_text()
 
 
-def _needs_translation(text, spared):
+def _source_needs_translation(text, spared):
     return _TRIGGER.search(text) or (spared is not None and divisions.has_divisions(text))
 
 
@@ -734,7 +734,7 @@ class _SourceTranslation:
 
     def _translate_directive(self, token):
         """Translates the body of a macro as code inside a function."""
-        if scanner.directive_word(token.text) != "define" or not _needs_translation(
+        if scanner.directive_word(token.text) != "define" or not _source_needs_translation(
             token.text, self.spared
         ):
             return
