@@ -45,7 +45,8 @@ static NL_THREAD_LOCAL struct {
     /* 1 in a callback; in a callback, `bound` is NULL, so that every use of a device calls
      * bind_anew, which returns an error */
     int in_callback;
-    nl_postponed *postponed; /* releases that this callback must not execute */
+    nl_postponed
+        *postponed; /* memory to release after the callback, in which driver calls are forbidden */
 } here;
 
 static void forget_devices_in_child(void) {

@@ -40,8 +40,8 @@ enum nl_reducelimit_name {
     NL_LIMIT_WARP_ROWS, /* minimum number of rows for which one warp scans each row */
     /* minimum number of threads of a scan in which several of many columns form one element */
     NL_LIMIT_VEC_THREADS,
-    /* minimum number of threads of a scan in column tiles in which several columns form one element
-     */
+    /* minimum number of threads for which a scan in column tiles combines several columns to one
+     * element */
     NL_LIMIT_COLUMN_TILE_THREADS,
     NL_LIMIT_COLUMN_TILE_NUMBER, /* maximum itemsize of a scan in column tiles */
     NL_LIMIT_TILE_THREADS,       /* maximum number of threads of a block that scans row tiles */

@@ -172,8 +172,9 @@ static schedule warps_schedule(const geometry *g, int64_t width) {
     return s;
 }
 
-/* Returns whether columns should be scanned in tiles. Groups of tiles wait for each other. The wait
- * of a group costs no time only if other warps have enough data to copy meanwhile. */
+/* Returns whether columns should be scanned in tiles. Each group of tiles waits for the total of
+ * the previous group, which costs no time only if other warps have enough data to copy meanwhile.
+ */
 static int should_tile_columns(const geometry *g, int64_t rows) {
     int64_t groups = g->along.length / (COLUMN_ROWS * COLUMN_WARPS * COLUMN_WARPS);
     int64_t bytes = rows * g->along.length * (g->size.stored + g->size.result);

@@ -335,7 +335,7 @@ static PyMethodDef functions[] = {
      "Dimensions are lists of (length, stride of the input, of the mask, of the output). "
      "merges: neighbouring dimensions are merged if the strides allow it; "
      "1: reduced dimensions, 2: kept dimensions, 3: both. "
-     "results: 0 for the product of the kept lengths. "
+     "results: the number of results; 0: the product of the kept lengths. "
      "initial: bytes of a number, or None."},
     {"scan_plan", scan_plan, METH_VARARGS,
      "scan_plan(array, out, axis, accumulator, initial): returns (steps, scratch), for tests. "

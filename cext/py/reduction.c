@@ -177,7 +177,7 @@ static int read_initial(const nl_py_reducer *reducer, PyObject *number, PyObject
     return 1;
 }
 
-/* Reads the initial number of a call to *s. `class` is the tuple that find_stored_reducer returns.
+/* Stores the initial number of a call in *s. `class` is the tuple that find_stored_reducer returns.
  * Returns 0 if Python code must make the call. */
 static int read_initial_number(const request *r, PyObject *class, start *s) {
     PyObject *identity = PyTuple_GET_ITEM(class, 1);

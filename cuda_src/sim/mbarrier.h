@@ -102,8 +102,8 @@ NUMBALITE_SIM_INLINE bool report_ended_phase(const word *at, bool is_over) {
     return is_over;
 }
 /* is_over returns whether the phase in which `state` was returned has ended. is_parity_over returns
- * whether the latest phase of this parity has ended. blocks is set if the caller repeats the call
- * until the phase has ended. */
+ * whether the latest phase of this parity has ended. The argument
+ * `blocks` is true if the caller repeats the call until the phase has ended. */
 NUMBALITE_SIM_INLINE bool is_over(const word *at, word state, const char *file = __builtin_FILE(),
                                   int line = __builtin_LINE(), bool blocks = false) {
     unsigned current = phase(load_word(at, file, line));

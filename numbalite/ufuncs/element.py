@@ -181,7 +181,7 @@ def typed_function(function: DeviceFunction, signature) -> DeviceFunction:
     """Returns the function with the types of one signature: the body of the returned function converts its
     result to the declared type.
 
-    A complete source declares its own types and is unchanged."""
+    A source that contains a whole function declares its own types, and is returned unchanged."""
     if not is_from_body(function):
         return function
     count = len(function.definition.parameters)

@@ -177,7 +177,7 @@ def small_sum(floor):
     gpu=True,
     moved=192_000_000,
 )
-def products_device(floor):
+def measure_products_of_device_arrays(floor):
     from numbalite import cuda
 
     product, hand = make_ufuncs()["product"], cuda.module(HAND).product2

@@ -145,8 +145,8 @@ def test_context_memalloc_returns_raw_memory():
 
 
 def test_memset_of_mapped_memory_is_synchronous():
-    """The host can also access managed and page-locked memory: stream 0 has set it when the call
-    returns."""
+    """A memset of managed or page-locked memory on stream 0 is complete when the call returns, because the host
+    can read this memory."""
     from numbalite.cuda.cudadrv import driver
 
     spin = cuda.jit(

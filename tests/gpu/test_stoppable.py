@@ -1,5 +1,5 @@
-"""Tests interrupts on a GPU: every type of endless kernel stops, no data is lost, and waits for
-other kernels end."""
+"""Tests interrupts on a GPU: every type of endless kernel stops, no data is lost, and threads
+that wait for other kernels continue."""
 
 import pathlib
 import re

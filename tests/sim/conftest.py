@@ -92,8 +92,8 @@ class EngineOps(ctypes.Structure):
 
 
 class SingleThreadEngine:
-    """Implements the operations of abi.h for one thread at a time; `calls` records the calls of the
-    engine."""
+    """Implements the operations of abi.h for one thread at a time; `calls` lists the operations
+    that kernels have called."""
 
     def __init__(self):
         self.calls = []
